@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-
-from citer_core.evaluation.curves import shortest_between
 
 
 class Confusion(NamedTuple):
@@ -40,8 +39,18 @@ def confusion(confidence: Any, label: Any, tau: float) -> Confusion:
 
 def best_threshold(confidence: Any, label: Any, ratio: float) -> BestThreshold:
     """Every cut between two distinct confidences is tried, from none to all by the LLM."""
-    edges = [float(edge) for edge in np.unique(confidence)]
+    edges = [float(edge) for edge in np.unique(np.asarray(confidence)[np.asarray(label) != 2])]
     taus = [0.0, *(shortest_between(low, high) for low, high in pairwise(edges)), 1.0]
     tried = [(tau, confusion(confidence, label, tau)) for tau in taus]
     found = [BestThreshold(tau, ratio * there.risk + there.waste, there.risk, there.waste) for tau, there in tried]
     return min(found, key=lambda one: one.cost)
+
+
+def shortest_between(low: float, high: float) -> float:
+    """The number with the fewest decimals in (low, high], but below 1, where tau would hand over every token."""
+    for decimals in range(1, 13):
+        scale = 10.0**decimals
+        number = min(math.floor(high * scale), scale - 1) / scale
+        if low < number <= high:
+            return number
+    return high if high < 1.0 else (low + high) / 2

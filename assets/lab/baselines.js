@@ -41,16 +41,3 @@ export function accuracyAt(curve, share) {
 /** The tau that was measured for about this share. @param {Stand[]} curve @param {number} share */
 export const tauAt = (curve, share) =>
   curve.reduce((near, stand) => (Math.abs(stand.share - share) < Math.abs(near.share - share) ? stand : near)).tau ?? 0;
-
-const Z = 1.959964;
-
-/**
- * Wilson's 95% interval of a share, as `citer_core/evaluation/metrics.py` has it.
- * @param {number} k @param {number} n
- */
-export function interval(k, n) {
-  const p = k / n;
-  const middle = (p + Z ** 2 / (2 * n)) / (1 + Z ** 2 / n);
-  const half = (Z / (1 + Z ** 2 / n)) * Math.sqrt((p * (1 - p)) / n + Z ** 2 / (4 * n * n));
-  return { low: Math.max(0, middle - half), high: Math.min(1, middle + half) };
-}

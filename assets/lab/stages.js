@@ -12,7 +12,8 @@
 
 import { html, plainButton } from "../viewer/dom.js";
 import { count, percent, plural } from "../run/format.js";
-import { accuracyAt, interval } from "./baselines.js";
+import { interval } from "../run/interval.js";
+import { accuracyAt } from "./baselines.js";
 import { BREAKS, CHOICES, USUAL } from "./recipe.js";
 
 const PARTS = { load: 0, label: 0.05, train: 0.55, measure: 0.6 };

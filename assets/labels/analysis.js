@@ -23,25 +23,11 @@
  * @property {Float32Array} llmProbability
  * @property {Float32Array} slmTruthProbability of the true token
  * @property {Float32Array} llmTruthProbability
- * @property {Record<string, Curves>} curves by router
+ * @property {(router: string) => import("./curves.js").Curves} curves worked out when they are first asked for
  *
  * @typedef {"outcome"|"published"} Rule
  *
- * @typedef {Object} Labelled the labels of a rule
- * @property {string} label a digit for each token
- * @property {Record<string, Curves>} curves
- *
- * @typedef {Object} Curves points of a router's curves, as rows of numbers
- * @property {number[][]} roc tau, easy wasted, critical caught
- * @property {number[][]} pr tau, caught, precision
- * @property {number[][]} reliability confidence, share with label 1, low, high, tokens
- * @property {number[]} easy tokens by bin of confidence
- * @property {number[]} critical
- * @property {number|null} auc
- * @property {number|null} average_precision
- * @property {number|null} ece
- *
- * @typedef {Object} Read
+ * @typedef {Object} AnalysisMessage
  * @property {string} analysis the name of a recorded one
  * @property {string} [pair]
  * @property {string} [pair_revision]
@@ -57,13 +43,13 @@
  * @property {string} llm_probability
  * @property {string} slm_truth_probability
  * @property {string} llm_truth_probability
+ * @property {string} label the published ones
+ * @property {string|null} [outcome] the labels by outcome, where they were made
  * @property {Record<string, string>} confidence
- * @property {Labelled|null} [outcome] the labels by outcome, where they were made
- *
- * @typedef {Read & Labelled} AnalysisMessage with the published labels
  */
 
 import { visibleText } from "../viewer/text.js";
+import { curvesOf } from "./curves.js";
 import { UNDECIDED } from "./verdict.js";
 
 /** Little-endian float32 in base64. @param {string} text */
@@ -97,7 +83,7 @@ function checkMessage(message) {
     text.every((index) => index >= 0) &&
     problems.every((problem) => Number.isInteger(problem?.n) && problem.n > 0) &&
     problems.reduce((sum, problem) => sum + problem.n, 0) === n &&
-    [message.case, message.label, ...(message.outcome ? [message.outcome.label] : [])].every(
+    [message.case, message.label, message.outcome ?? message.label].every(
       (digits) => /^\d*$/.test(digits) && digits.length === n,
     ) &&
     routers.every((router) => typeof router?.name === "string") &&
@@ -129,7 +115,14 @@ function column(text, n) {
  */
 export function unpack(message, wanted) {
   checkMessage(message);
-  const labelled = (wanted === "outcome" && message.outcome) || message;
+  const rules = /** @type {Rule[]} */ (message.outcome ? ["outcome", "published"] : ["published"]);
+  const rule = rules.includes(wanted) ? wanted : "published";
+  const label = Uint8Array.from((rule === "outcome" && message.outcome) || message.label, Number);
+  const confidence = Object.fromEntries(
+    Object.entries(message.confidence).map(([name, text]) => [name, column(text, message.text.length)]),
+  );
+  /** @type {Map<string, import("./curves.js").Curves>} */
+  const known = new Map();
   /** @param {number} index */
   const word = (index) => (index < 0 ? null : message.words[index]);
   const n = message.text.length;
@@ -152,16 +145,19 @@ export function unpack(message, wanted) {
     slm: message.slm.map(word),
     llm: message.llm.map(word),
     caseOf: Uint8Array.from(message.case, Number),
-    rules: message.outcome ? ["outcome", "published"] : ["published"],
-    rule: labelled === message ? "published" : "outcome",
-    label: Uint8Array.from(labelled.label, Number),
+    rules,
+    rule,
+    label,
     problemOf,
     slmProbability: column(message.slm_probability, n),
     llmProbability: column(message.llm_probability, n),
     slmTruthProbability: column(message.slm_truth_probability, n),
     llmTruthProbability: column(message.llm_truth_probability, n),
-    confidence: Object.fromEntries(Object.entries(message.confidence).map(([name, text]) => [name, column(text, n)])),
-    curves: labelled.curves,
+    confidence,
+    curves(router) {
+      if (!known.has(router)) known.set(router, curvesOf(confidence[router], label));
+      return /** @type {import("./curves.js").Curves} */ (known.get(router));
+    },
   };
 }
 

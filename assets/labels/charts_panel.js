@@ -20,7 +20,7 @@ const ONE_LABEL = "These tokens all have the same label, so there is nothing to 
 
 /** @param {LabelView} view @param {"auc"|"average_precision"|"ece"} key */
 const each = ({ analysis, names }, key) =>
-  names.map((name) => `${analysis.curves[name][key]?.toFixed(3)} for ${name}`).join(", ");
+  names.map((name) => `${analysis.curves(name)[key]?.toFixed(3)} for ${name}`).join(", ");
 
 /** @param {LabelView} view */
 const hasBoth = ({ easyShare }) => easyShare > 0 && easyShare < 1;

@@ -51,7 +51,7 @@ const lookOf = (palette, k) => ({ color: k ? palette.llm : palette.slm, dash: k 
  * @returns {ChartFigure}
  */
 function tradeOff({ analysis, names, counts, bestCounts, tau, best }, palette, { curve, at, titles, head, hover }) {
-  const curves = names.map((name) => ({ name, points: analysis.curves[name][curve] }));
+  const curves = names.map((name) => ({ name, points: analysis.curves(name)[curve] }));
   /** @param {string} name @param {Confusion} there @param {number} t @param {string} symbol @param {string} color */
   const mark = (name, there, t, symbol, color) => {
     const [x, y] = at(there);
@@ -117,7 +117,7 @@ export function shifted(confidence, easy) {
 /** @param {LabelView} view @param {Palette} palette @returns {ChartFigure} */
 export function reliabilityFigure(view, palette) {
   const { analysis, names, easyShare: easy } = view;
-  const curves = names.map((name) => ({ name, points: analysis.curves[name].reliability }));
+  const curves = names.map((name) => ({ name, points: analysis.curves(name).reliability }));
   const grid = Array.from({ length: 49 }, (_, i) => (i + 1) / 50);
   const honest = [diagonal("honest", palette)];
   if (priorOf(view) !== "" && easy > 0 && easy < 1) {
@@ -162,7 +162,7 @@ export function reliabilityFigure(view, palette) {
 
 /** @param {LabelView} view @param {Palette} palette @returns {ChartFigure} */
 export function histogramFigure({ analysis, router, tau }, palette) {
-  const { easy, critical } = analysis.curves[router];
+  const { easy, critical } = analysis.curves(router);
   const width = 1 / easy.length;
   /** @param {string} name @param {number[]} counts @param {string} color @param {string} pattern */
   const bars = (name, counts, color, pattern) => ({

@@ -70,7 +70,7 @@ export class TwoRouters {
     this.match.hidden = this.differs.hidden = !other;
     /** @param {string} name @param {number} at @param {Confusion} c */
     const row = (name, at, c) => {
-      const { auc, average_precision, ece } = analysis.curves[name];
+      const { auc, average_precision, ece } = analysis.curves(name);
       const decided = [formatTauExact(at), count(c.risk), count(c.waste), percent(c.llm / analysis.n)];
       return [name, ...decided, three(auc), three(average_precision), three(ece)];
     };

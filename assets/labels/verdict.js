@@ -49,6 +49,32 @@ export function confusion(confidence, label, tau) {
 }
 
 /**
+ * Every way in which a tau divides the tokens that have a label: cut k gives the k lowest of m distinct confidences to
+ * the LLM, since a tau cannot divide the tokens of one.
+ * @typedef {{edges: number[], waste: number[], caught: number[]}} Cuts m of them, and m + 1 times easy and critical
+ *   tokens below a cut
+ * @param {ArrayLike<number>} confidence
+ * @param {ArrayLike<number>} label
+ * @returns {Cuts}
+ */
+export function cutsOf(confidence, label) {
+  const order = Uint32Array.from(label, (_, i) => i)
+    .filter((i) => label[i] !== UNDECIDED)
+    .sort((a, b) => confidence[a] - confidence[b]);
+  /** @type {Cuts} */
+  const { edges, waste, caught } = { edges: [], waste: [0], caught: [0] };
+  let nWaste = 0;
+  order.forEach((i, place) => {
+    nWaste += label[i];
+    if (confidence[order[place + 1]] === confidence[i]) return;
+    edges.push(confidence[i]);
+    waste.push(nWaste);
+    caught.push(place + 1 - nWaste);
+  });
+  return { edges, waste, caught };
+}
+
+/**
  * The tau of least cost, of all that decide differently; among equals the one with the fewest LLM tokens.
  * @param {ArrayLike<number>} confidence
  * @param {ArrayLike<number>} label
@@ -56,22 +82,11 @@ export function confusion(confidence, label, tau) {
  * @returns {BestThreshold}
  */
 function cheapest(confidence, label, costOf) {
-  const order = Uint32Array.from(confidence, (_, i) => i).sort((a, b) => confidence[a] - confidence[b]);
-  let waste = 0;
-  let risk = order.reduce((sum, i) => sum + Number(label[i] === 0), 0);
-  let best = { k: 0, cost: costOf(risk, waste), risk, waste };
-  /** @type {number[]} distinct confidences: a tau cannot divide the tokens of one */
-  const edges = [];
-  order.forEach((i, place) => {
-    waste += Number(label[i] === 1);
-    risk -= Number(label[i] === 0);
-    if (confidence[order[place + 1]] === confidence[i]) return;
-    edges.push(confidence[i]);
-    const cost = costOf(risk, waste);
-    if (cost < best.cost) best = { k: edges.length, cost, risk, waste };
-  });
-  const { k, ...found } = best;
-  return { tau: tauOfCut(edges, k), ...found };
+  const { edges, waste, caught } = cutsOf(confidence, label);
+  const risk = caught.map((found) => caught[edges.length] - found);
+  const cost = risk.map((left, k) => costOf(left, waste[k]));
+  const best = cost.reduce((least, one, k) => (one < cost[least] ? k : least), 0);
+  return { tau: tauOfCut(edges, best), cost: cost[best], risk: risk[best], waste: waste[best] };
 }
 
 /**

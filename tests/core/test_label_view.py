@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shutil
 import subprocess
 
@@ -15,8 +14,8 @@ from sklearn.metrics import average_precision_score, precision_recall_curve, roc
 from citer_core.assets import ASSETS
 from citer_core.errors import DatasetError
 from citer_core.evaluation.branches import Branch, Branches, roll_out_branches
-from citer_core.evaluation.curves import curves_of, shortest_between
 from citer_core.evaluation.label_view import label_texts
+from citer_core.evaluation.metrics import expected_calibration_error, reliability, wilson_interval
 from citer_core.labelling.teacher_forcing import example_from_text, example_of
 from citer_core.routing.decode import decode
 from citer_core.routing.routers.training_free import AlwaysSLMRouter
@@ -132,58 +131,57 @@ def test_it_ends_early_when_it_is_cancelled(engine):
 
 # ---------------------------------------------------------------- curves
 
+TOP = float(np.float32(1) - np.float32(2**-24))  # the largest float32 below 1
+SCORES = (0.0, 0.1, 0.5, 0.7, float(np.float32(0.7)), 0.999999, TOP, 1.0)
 
-def test_curves_of_the_bundled_problems_are_sklearns(columns):
+
+@needs_node
+def test_the_pages_curves_are_sklearns(columns):
+    """Of the bundled problems, a fifth of the tokens once without a label: they count as if they were not there."""
     label, confidences = columns
-    for confidence in confidences.values():
-        curves = curves_of(confidence, label)
-        critical = 1 - label
-        assert curves.auc == pytest.approx(roc_auc_score(label, confidence))
-        assert curves.average_precision == pytest.approx(average_precision_score(critical, -confidence))
-        fpr, tpr, _ = roc_curve(critical, -confidence, drop_intermediate=False)
-        points = np.array(curves.roc)
+    some = np.where(np.arange(len(label)) % 5, label, 2)
+    cases = [(c, y, [], []) for c in confidences.values() for y in (label, some)]
+    for (confidence, y, *_), *_, curves in in_the_browser(cases):
+        score, known = confidence[y != 2], y[y != 2]
+        critical = 1 - known
+        assert curves["auc"] == pytest.approx(roc_auc_score(known, score))
+        assert curves["average_precision"] == pytest.approx(average_precision_score(critical, -score))
+        fpr, tpr, _ = roc_curve(critical, -score, drop_intermediate=False)
+        points = np.array(curves["roc"])
         assert np.interp(fpr, points[:, 1], points[:, 2]) == pytest.approx(np.interp(fpr, fpr, tpr))
-        precision, recall, _ = precision_recall_curve(critical, -confidence)
-        ours = {(round(r, 9), round(p, 9)) for _, r, p in curves.pr}
-        theirs = {(round(r, 9), round(p, 9)) for r, p in zip(recall, precision, strict=True)}
-        assert ours <= theirs
-        counts, _ = np.histogram(confidence[label == 1], bins=20, range=(0, 1))
-        assert curves.easy == counts.tolist() and sum(curves.critical) == int(critical.sum())
-        assert sum(row[-1] for row in curves.reliability) == len(label)
+        precision, recall, _ = precision_recall_curve(critical, -score)
+        ours = {(round(r, 9), round(p, 9)) for _, r, p in curves["pr"]}
+        assert ours <= {(round(r, 9), round(p, 9)) for r, p in zip(recall, precision, strict=True)}
+        for wanted, name in ((1, "easy"), (0, "critical")):
+            assert curves[name] == np.histogram(score[known == wanted], bins=20, range=(0, 1))[0].tolist()
+        tensors = torch.tensor(score), torch.tensor(known)
+        tenths = [(mean, share, *wilson_interval(round(share * n), n), n) for mean, share, n in reliability(*tensors)]
+        assert np.array(curves["reliability"]) == pytest.approx(np.array(tenths))
+        assert curves["ece"] == pytest.approx(expected_calibration_error(*tensors))
 
 
+@needs_node
 def test_every_point_of_a_curve_is_the_confusion_at_its_tau(columns):
     label, confidences = columns
     n_easy, n_critical = int(label.sum()), int((1 - label).sum())
-    for confidence in confidences.values():
-        curves = curves_of(confidence, label)
-        for tau, wasted, caught in curves.roc:
+    for (confidence, *_), *_, curves in in_the_browser([(c, label, [], []) for c in confidences.values()]):
+        for tau, wasted, caught in curves["roc"]:
             cells = confusion(confidence, label, tau)
             assert (cells.waste / n_easy, cells.caught / n_critical) == pytest.approx((wasted, caught))
-        for tau, recall, precision in curves.pr:
+        for tau, recall, precision in curves["pr"]:
             cells = confusion(confidence, label, tau)
             assert cells.caught / n_critical == pytest.approx(recall)
             assert cells.caught / (cells.caught + cells.waste) == pytest.approx(precision)
 
 
-TOP = float(np.float32(1) - np.float32(2**-24))  # the largest float32 below 1
-SCORES = (0.0, 0.1, 0.5, 0.7, float(np.float32(0.7)), 0.999999, TOP, 1.0)
-
-
+@needs_node
 def test_one_kind_of_label_has_no_curve():
-    easy = curves_of(np.array([0.2, 0.9]), np.array([1, 1]))
-    assert math.isnan(easy.auc) and math.isnan(easy.average_precision) and easy.roc == easy.pr == []
-
-
-def test_the_suggested_tau_is_short_and_inside():
-    assert shortest_between(0.62, 0.97) == 0.9
-    assert shortest_between(0.61, 0.62) == 0.62
-    assert shortest_between(0.9999, 1.0) == 0.99999
-    assert TOP < shortest_between(TOP, 1.0) < 1.0
+    ((*_, easy),) = in_the_browser([([0.2, 0.9], [1, 1], [], [])])
+    assert (easy["auc"], easy["average_precision"], easy["roc"], easy["pr"]) == (None, None, [], [])
 
 
 def in_the_browser(cases):
-    """Cells at each tau and the best tau for each ratio, as the page computes them."""
+    """Cells at each tau, the best tau for each ratio, and the curves, as the page computes them."""
     asked = [
         {
             "confidence": list(map(float, c)),
@@ -195,17 +193,20 @@ def in_the_browser(cases):
     ]
     script = f"""
       import {{ confusion, bestThreshold }} from {json.dumps((ASSETS / "labels" / "verdict.js").as_uri())};
+      import {{ curvesOf }} from {json.dumps((ASSETS / "labels" / "curves.js").as_uri())};
       let text = "";
       for await (const chunk of process.stdin) text += chunk;
       console.log(JSON.stringify(JSON.parse(text).map(({{ confidence, label, taus, ratios }}) => ({{
         cells: taus.map((tau) => confusion(confidence, label, tau)),
         best: ratios.map((ratio) => bestThreshold(confidence, label, ratio)),
+        curves: curvesOf(confidence, label),
       }}))));
     """
     command = ["node", "--no-warnings", "--input-type=module", "--eval", script]
     answer = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=True, timeout=60)
     for case, found in zip(cases, json.loads(answer.stdout), strict=True):
-        yield case, [Confusion(**cells) for cells in found["cells"]], [BestThreshold(**best) for best in found["best"]]
+        cells = [Confusion(**cells) for cells in found["cells"]]
+        yield case, cells, [BestThreshold(**best) for best in found["best"]], found["curves"]
 
 
 @needs_node
@@ -217,7 +218,7 @@ def test_the_page_counts_as_the_rule_does_and_suggests_the_best_tau(columns):
     for _ in range(20):
         c = np.float32(rng.integers(0, 6, 50) / 5).astype(np.float64)
         cases.append((c, rng.integers(0, 3, 50), [0.2, c[0]], [1, 10, 60]))  # 2: no label
-    for (c, y, taus, ratios), cells, best in in_the_browser(cases):
+    for (c, y, taus, ratios), cells, best, _ in in_the_browser(cases):
         assert cells == [confusion(c, y, tau) for tau in taus]
         assert best == [best_threshold(c, y, ratio) for ratio in ratios]
 
@@ -232,7 +233,7 @@ def test_no_tau_is_better_than_the_one_that_is_suggested():
         c = rng.choice(SCORES, n)
         taus = sorted({0.0, 1.0, *c, *np.nextafter(c, 0), *np.nextafter(c, 2).clip(max=1)})
         cases.append((c, rng.integers(0, 2, n), taus, [float(rng.choice([0.5, 1, 3, 10, 100]))]))
-    for (c, y, taus, (ratio,)), cells, (best,) in in_the_browser(cases):
+    for (c, y, taus, (ratio,)), cells, (best,), _ in in_the_browser(cases):
         assert cells == [confusion(c, y, tau) for tau in taus]
         by_llm = [sum(prefers_llm(float(one), tau) for one in c) for tau in taus]
         assert [one.llm for one in cells] == [one.waste + one.caught for one in cells] == by_llm

@@ -3,12 +3,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { accuracyAt, baselinesOf, interval, tauAt } from "../../assets/lab/baselines.js";
+import { accuracyAt, baselinesOf, tauAt } from "../../assets/lab/baselines.js";
 import { LabProblems } from "../../assets/lab/lab_problems.js";
 import { LabRun, SHARES } from "../../assets/lab/lab_run.js";
 import { kindOf } from "../../assets/lab/label_panel.js";
 import { BREAKS, CHOICES, RULES_IN_WORDS, USUAL, inAddress, readRecipe } from "../../assets/lab/recipe.js";
 import { actionsOf, ownPoints } from "../../assets/lab/stages.js";
+import { interval } from "../../assets/run/interval.js";
 
 test("a recipe comes back from its address, and what it does not know is as usual", () => {
   const recipe = { n: 25, of: "mc", rule: "rollouts", truth: "llm", net: "mlp-32", share: 0.1, ask: "math" };

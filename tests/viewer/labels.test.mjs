@@ -40,7 +40,6 @@ function message() {
     slm_truth_probability: probability,
     llm_truth_probability: probability,
     confidence: { a: base64(CONFIDENCE), b: base64(OTHER) },
-    curves: {},
   };
 }
 
@@ -189,7 +188,7 @@ test("figures name their axes and series differ without colour", () => {
   };
   const palette = new Proxy({}, { get: (_, name) => String(name) });
   const view = viewOf({ other: "b" });
-  view.analysis.curves = { a: curves, b: curves };
+  view.analysis.curves = () => curves;
   for (const figure of [rocFigure, prFigure, reliabilityFigure, histogramFigure]) {
     const { layout, data, table } = figure(view, palette);
     assert.ok(layout.xaxis.title.text && layout.yaxis.title.text);
@@ -297,13 +296,14 @@ test("the finding names the one that leaves fewer risks first, at the same share
 });
 
 test("labels by outcome are taken where there are such, and a token without one is in no cell of the matrix", () => {
-  const curves = { a: { auc: 1 } };
-  const both = { ...message(), outcome: { label: "12010110", curves } };
+  const both = { ...message(), outcome: "12010110" };
   const [outcome, published] = [unpack(both, "outcome"), unpack(both, "published")];
-  assert.deepEqual([outcome.rule, outcome.rules, outcome.curves], ["outcome", ["outcome", "published"], curves]);
+  assert.deepEqual([outcome.rule, outcome.rules], ["outcome", ["outcome", "published"]]);
+  const drawn = (analysis) => analysis.curves("a").reliability.reduce((sum, row) => sum + row[4], 0);
+  assert.deepEqual([drawn(outcome), drawn(published)], [7, 8]);
   assert.deepEqual([published.rule, [...published.label].join("")], ["published", LABEL]);
   assert.deepEqual(unpack(message(), "outcome").rules, ["published"]);
-  assert.throws(() => unpack({ ...both, outcome: { label: "1", curves } }, "outcome"), /arrived damaged/);
+  assert.throws(() => unpack({ ...both, outcome: "1" }, "outcome"), /arrived damaged/);
 
   const view = viewOf({ analysis: outcome });
   const { llm, open, ...cells } = view.counts;

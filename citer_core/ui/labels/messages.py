@@ -1,4 +1,4 @@
-"""An analysis as one message for the Labels tab: columns of tokens, confidences bit by bit, curves per router.
+"""An analysis as one message for the Labels tab: columns of tokens, confidences bit by bit.
 
 Columns rather than objects, and each distinct token text once: 200 problems are 13,000 tokens. Confidences go as
 float32 in base64, because a tau may equal one and a rounded one would be decided differently.
@@ -7,14 +7,12 @@ float32 in base64, because a tau may equal one and a rounded one would be decide
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from citer_core.ui.messages import Message
 
 if TYPE_CHECKING:
-    import numpy as np
     from torch import Tensor
 
     from citer_core.evaluation.branches import Branch, Branches
@@ -48,7 +46,6 @@ def analysis_body(
         outcome: labels by outcome of the same texts, where they were made; see `outcome_labels`.
     """
     words = _Words()
-    confidences = {router.name: _joined([text.confidence[router.name] for text in texts]) for router in routers}
     return {
         "title": title,
         "problems": [
@@ -67,23 +64,19 @@ def analysis_body(
         "llm": [words.token(pair, i) for text in texts for i in text.llm_ids.tolist()],
         "words": words.texts,
         "case": "".join(str(case) for text in texts for case in text.case.tolist()),
-        **_labelled([text.label for text in texts], confidences),
-        "outcome": None if outcome is None else _labelled(outcome, confidences),
+        "label": _digits([text.label for text in texts]),
+        "outcome": None if outcome is None else _digits(outcome),
         **{
-            name: _base64(_joined([getattr(text, name) for text in texts]))
+            name: _base64([getattr(text, name) for text in texts])
             for name in ("slm_probability", "llm_probability", "slm_truth_probability", "llm_truth_probability")
         },
-        "confidence": {name: _base64(values) for name, values in confidences.items()},
+        "confidence": {router.name: _base64([text.confidence[router.name] for text in texts]) for router in routers},
     }
 
 
-def _labelled(labels: Sequence[Tensor], confidences: Mapping[str, np.ndarray[Any, Any]]) -> Message:
-    """The labels of one rule, a digit a token, and what they make of each router."""
-    label = _joined(labels)
-    return {
-        "label": "".join(str(UNDECIDED if one < 0 else one) for one in label.tolist()),
-        "curves": {name: _curves(values, label) for name, values in confidences.items()},
-    }
+def _digits(labels: Sequence[Tensor]) -> str:
+    """A digit a token."""
+    return "".join(str(UNDECIDED if one < 0 else one) for label in labels for one in label.tolist())
 
 
 def rollout_message(index: int, router: str, tau: float, branches: Branches) -> Message:
@@ -122,22 +115,9 @@ def _router_head(router: Router) -> dict[str, Any]:
     return {"name": router.name, "label": router.label, "tau": router.default_threshold, "prior": prior}
 
 
-def _joined(parts: Sequence[Tensor]) -> np.ndarray[Any, Any]:
-    import numpy as np
-
-    return np.concatenate([part.numpy() for part in parts])
-
-
-def _base64(values: np.ndarray[Any, Any]) -> str:
-    return base64.b64encode(values.astype("<f4").tobytes()).decode("ascii")
-
-
-def _curves(confidence: np.ndarray[Any, Any], label: np.ndarray[Any, Any]) -> dict[str, Any]:
-    from citer_core.evaluation.curves import curves_of
-
-    has_label = label >= 0
-    curves = asdict(curves_of(confidence[has_label].astype("float64"), label[has_label].astype("int64")))
-    return {name: None if value != value else value for name, value in curves.items()}  # no NaN
+def _base64(parts: Sequence[Tensor]) -> str:
+    """One column of float32."""
+    return base64.b64encode(b"".join(part.numpy().astype("<f4").tobytes() for part in parts)).decode("ascii")
 
 
 def _branch(branch: Branch) -> dict[str, Any]:

@@ -210,7 +210,7 @@ def test_labels(enter: Enter) -> None:
     entry = read_stored()[0]
     file = json.loads((FOLDER / entry.file).read_text(encoding="utf-8"))
     ours, free = column(file["confidence"]["citer"]), column(file["confidence"][FREE])
-    published, label = (np.array([*map(int, digits)]) for digits in (file["label"], file["outcome"]["label"]))
+    published, label = (np.array([*map(int, digits)]) for digits in (file["label"], file["outcome"]))
     tau = page.evaluate(f"{VIEW}.view.tau")
     counts = confusion(ours, label, tau)
     shown = matrix(visitor)

@@ -41,7 +41,6 @@ const ANALYSIS = {
   slm_truth_probability: float(0, 1),
   llm_truth_probability: float(0, 1),
   confidence: { r: float(0.2, 0.9) },
-  curves: {},
 };
 const ODD = [
   null,
