@@ -62,12 +62,8 @@ def test_snapshots_grow_until_the_trace_is_complete(client: Client) -> None:
         ({"question": "x" * 100_000}, "100,000 characters"),
         ({"question": "1 + 1?", "settings": '{"threshold": 1.5}'}, "from 0 to 1"),
         ({"question": "1 + 1?", "settings": {"threshold": "high"}}, "from 0 to 1"),
-        ({"question": "1 + 1?", "settings": '{"topp": 1}'}, 'no setting "topp": settings may hold threshold, max_new'),
-        ({"question": "1 + 1?", "settings": "{threshold: 1}"}, "not JSON"),
-        ({"question": "1 + 1?", "settings": 0.7}, "settings is 0.7; it must be an object"),
         ({"question": "1 + 1?", "router": "nobody"}, "no router"),
         ({"question": "1 + 1?", "data_type": "poem"}, "data_type"),
-        ({"question": "1 + 1?", "settings": '{"max_new_tokens": 0}'}, "from 1 to 4,096"),
         ({"question": 7}, "text"),
     ],
 )
@@ -104,12 +100,8 @@ def test_a_run_is_replayed_by_trace_and_by_name(client: Client) -> None:
         ({}, "Give a trace as JSON text, or as preset one of: bakery"),
         ({"preset": "../index"}, '"../index", is not one of them'),
         ({"preset": "bakery", "threshold": 2}, "from 0 to 1"),
-        ({"preset": "bakery", "threshold": True}, "threshold .tau. is true"),
-        ({"preset": ["bakery"]}, "a list of 1, is not one of them"),
         ({"trace": '{"schema": "other"}'}, "not a CITER trace"),
-        ({"trace": '{"schema": "citer-trace", "schema_version": 1}'}, "damaged: pair is missing"),
         ({"trace": {"schema": "citer-trace"}}, "This is an object, not text"),
-        ({"trace": "[" * 100_000}, "inside each other"),
     ],
 )
 def test_bad_replays_are_named(client: Client, arguments: dict[str, object], message: str) -> None:

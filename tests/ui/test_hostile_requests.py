@@ -1,4 +1,8 @@
-"""What a program may send to the endpoints, over HTTP and MCP, that no page would: files, huge values, other kinds."""
+"""What a program may send to the endpoints, over HTTP and MCP, that no page would: files, huge values, other kinds.
+
+MCP is off unless asked for. Gradio's MCP server takes an object in the form of its own file data, anywhere in an
+argument, for a file to be uploaded from the disk of the caller, which is the server itself.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
-from citer_core.decode_settings import SETTINGS
-from citer_core.errors import TraceError
+from citer_core.config import AppConfig
+from citer_core.decode_settings import SETTINGS, DecodeSettings, read_settings
+from citer_core.errors import SettingError, TraceError
 from citer_core.replay import replay
 from citer_core.trace import RoutingTrace
+from citer_core.ui.server import serves_mcp
 from tests.damaged_traces import recorded
 from tests.fakes import FakeEngine
 from tests.own_time import OwnTime
@@ -26,6 +33,7 @@ from tests.ui.serving import Served, script
 
 pytestmark = pytest.mark.ui
 needs_mcp = pytest.mark.skipif(importlib.util.find_spec("mcp") is None, reason="gradio's extra mcp is not installed")
+HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 SECRET = "the contents of a file of the server"
 
 
@@ -95,12 +103,28 @@ def file_of(path: object) -> dict[str, Any]:
     return {"path": str(path), "meta": {"_type": "gradio.FileData"}}
 
 
+def call(server: Served, tool: str, arguments: dict[str, Any], **headers: str) -> httpx.Response:
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+    url = f"{server.url}gradio_api/mcp/"
+    return httpx.post(url, json=request, headers={**HEADERS, **headers}, timeout=30)
+
+
+@needs_mcp
+def test_it_is_off_unless_asked_for(served: Served) -> None:
+    assert not AppConfig.read(environment={}).mcp and not AppConfig.read(environment={"CITER_MCP": "0"}).mcp
+    config = AppConfig.read(environment={"CITER_MCP": "1"})
+    assert config.mcp and serves_mcp(config)
+    assert call(served, "list_presets", {}).status_code == 404
+    for path in ("mcp", "mcp/", "mcp/sse", "mcp/messages", "mcp/schema", "mcp/http"):
+        assert httpx.get(f"{served.url}gradio_api/{path}").status_code == 404
+
+
 @needs_mcp
 @pytest.mark.parametrize("tool", ["replay", "probe"])
 def test_no_file_of_the_server_can_be_read_through_mcp(
     server: Served, secret: Path, cache: Path, tool: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The door refuses such requests (`test_mcp`); the endpoints are safe without it."""
+    """The door refuses such requests (the next test); the endpoints are safe without it."""
     monkeypatch.setattr("citer_core.web.bodies._no_file", lambda value: value)
     monkeypatch.setattr("citer_core.web.bodies.check_tool_call", lambda *_: None)
     absent = secret.with_name("absent.txt")
@@ -126,6 +150,21 @@ def test_no_file_of_the_server_can_be_read_through_mcp(
                 assert status in (403, 404) and SECRET not in text
     kept = [path for path in cache.rglob("*") if path.is_file()]
     assert not any(SECRET.encode() in path.read_bytes() for path in kept)
+
+
+@needs_mcp
+@pytest.mark.parametrize("tool", ["replay", "probe"])
+def test_a_file_of_the_server_can_not_be_read(server: Served, secret: Path, tool: str) -> None:
+    """The two requests: a tool that is given the file, and the address under which it was kept."""
+    file, folder = file_of(secret), secret.parent
+    for trace in (file, {"events": [file]}, {"a": {"b": [[file]]}}):
+        answer = call(server, tool, {"trace": trace})
+        assert answer.status_code == 400 and str(folder) not in answer.text
+    # Whether a file exists is not told either.
+    missing = file_of(folder / "none.txt")
+    assert call(server, tool, {"trace": missing}).content == answer.content
+    for path in (secret, *folder.glob("**/*")):
+        assert httpx.get(f"{server.url}gradio_api/file={path}").status_code == 404
 
 
 def get(url: str) -> tuple[int, str]:
@@ -158,6 +197,32 @@ def test_every_argument_of_a_tool_is_plain_and_every_answer_is_json(server: Serv
     assert replayed["first_flip"] == replay(opening_run(), 0.5).first_flip and replayed["cost"]["routed"]["bytes"] > 0
     assert len(probed) > 5 and presets[0]["preset"] == "bakery" and routers[0]["router"] == "citer"
     assert RoutingTrace.from_dict(trace).finish_reason == "eos"
+
+
+@needs_mcp
+@pytest.mark.parametrize(("tool", "field"), [("replay", "threshold"), ("route_trace", "data_type"), ("x" * 9_000, "a")])
+def test_an_error_does_not_repeat_what_was_sent(server: Served, tool: str, field: str) -> None:
+    for value in ("y" * 900_000, ["y" * 9_000]):
+        answer = call(server, tool, {field: value, "question": "Once"})
+        assert answer.status_code == 400 and len(answer.content) < 300
+    short = call(server, tool[:20], {field: ["y"], "question": "Once"})
+    assert short.status_code == 200 and len(short.content) < 3_000
+
+
+@needs_mcp
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Host": "evil.example"}, 421),
+        ({"Host": "evil.example", "Origin": "http://evil.example"}, 421),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Content-Type": "text/plain"}, 415),
+    ],
+)
+def test_it_is_not_for_other_sites(server: Served, headers: dict[str, str], status: int) -> None:
+    assert call(server, "list_presets", {}, **headers).status_code == status
+    assert call(server, "list_presets", {}).status_code == 200
 
 
 @pytest.mark.parametrize("name", ["replay", "probe"])
@@ -201,15 +266,18 @@ def test_documents_that_are_too_much_are_calm_errors(server: Served, big: dict[s
 
 @pytest.mark.parametrize("value", [10**400, True, "x" * 100_000, {"a": 1}, None, [0.5], -1])
 def test_any_value_for_a_number_is_a_calm_error(server: Served, value: Any) -> None:
+    for setting in SETTINGS:
+        bad = {setting: 2**64 if (setting, value) == ("seed", -1) else value}
+        for form in (bad, json.dumps(bad)):
+            with pytest.raises(SettingError):
+                DecodeSettings(**read_settings(form))
     calls = [
         ("replay", ["", value, "bakery"]),
         ("route_trace", ["1 + 1?", value, "", ""]),
         ("route_trace", ["1 + 1?", "math", "", value if value is not None else 7]),
+        ("route_trace", ["1 + 1?", "math", {"threshold": value}, ""]),
+        ("route_trace", ["1 + 1?", "math", json.dumps({"threshold": value}), ""]),
     ]
-    for setting in SETTINGS:
-        bad = 2**64 if (setting, value) == ("seed", -1) else value
-        calls.append(("route_trace", ["1 + 1?", "math", json.dumps({setting: bad}), ""]))
-        calls.append(("route_trace", ["1 + 1?", "math", {setting: bad}, ""]))
     for name, arguments in calls:
         status, text = post(server, name, *arguments)
         assert "event: error" in text or status >= 400, (name, arguments, text[:300])
