@@ -41,7 +41,6 @@ def test_nothing_grave_anywhere(enter: Enter, look: dict[str, Any], is_served: b
         found[f"sizes in {name}"] = (0, [] if len(sizes) <= MOST_SIZES else [sizes])
 
     measure("Explore")
-    see("all of the view Explore")
     finished_run(visitor)
     see("a finished run at another tau, pinned, probed, with two branches compared and the settings open")
     page.locator(".cv-branch-tools").get_by_role("button", name="Rename Branch 1").click()
