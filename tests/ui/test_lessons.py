@@ -1,4 +1,4 @@
-"""Lessons on the page as files, when its host is gone: a whole one by keyboard and by thumb, and no answer before."""
+"""The page as files, and its lessons: it asks no other host, and when its own is gone a run and a lesson work."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from playwright.sync_api import Browser, Page, expect
 
 from citer_core.assets import ASSETS
 from citer_core.cost import H100_SXM
+from citer_core.ui.build import needed_bytes
 from tests.traces import recorded
 from tests.ui.axe import findings, overflow, small_targets
 from tests.ui.serving import hosted
-from tests.ui.test_static_site import KEPT
-from tests.ui.visitor import Visitor, until
+from tests.ui.visitor import READY, Visitor, until
 
 pytestmark = pytest.mark.ui
 NAMES = json.loads((ASSETS / "lessons" / "index.json").read_text(encoding="utf-8"))
 BAR = ".citer-lesson"
+KEPT = "caches.keys().then((names) => caches.open(names[0])).then((cache) => cache.keys()).then((kept) => kept.length)"
 # Sheets of which something stands over their edge, or over their foot.
 CUT = """[...document.querySelectorAll(".ho-sheet")].filter((sheet) => {
   const foot = sheet.querySelector(".ho-foot").getBoundingClientRect();
@@ -39,7 +40,7 @@ def sound(page: Page) -> None:
 
 
 def play(visitor: Visitor, url: str) -> None:
-    """The lesson on what a call costs, from its link to the next one."""
+    """The lesson on what a call costs, from its link on a wide screen to the next one on a phone."""
     page = visitor.page
     run = recorded("trip")
     page.goto(f"{url}?lesson=what-a-call-costs")
@@ -54,6 +55,9 @@ def play(visitor: Visitor, url: str) -> None:
     page.locator(".cv-t.cv-llm").first.click()
     expect(page.locator(".cv-inspector")).to_be_hidden()
     expect(page.locator(".cx-tau-group")).to_have_attribute("inert", "")
+    sound(page)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.emulate_media(color_scheme="dark")
     sound(page)
     page.locator(f"{BAR} input[type=range]").press("ArrowLeft")
     expect(page.locator(".ls-guess")).to_have_text("49%")
@@ -81,18 +85,30 @@ def play(visitor: Visitor, url: str) -> None:
     expect(page.locator(".ls-title")).to_have_text("What the router reads", timeout=20_000)
 
 
-def test_a_whole_lesson_is_played_when_the_host_is_gone(browser: Browser, site: Path) -> None:
+def test_a_run_and_a_whole_lesson_when_the_host_is_gone(browser: Browser, site: Path) -> None:
+    """To keep the folder takes longer than to look at it."""
+    assert needed_bytes(site) <= 12e6
     n_files = sum(path.is_file() for path in site.rglob("*"))
     with hosted(site) as url:
-        visitor = Visitor(browser, url, keeps_offline=True)
+        visitor = Visitor(browser, url, computes="server", keeps_offline=True)  # there is none, whatever was chosen
         page = visitor.page
         expect(visitor.tokens.first).to_be_visible(timeout=15_000)
-        visitor.ready()
+        # The recorded run under another tau is the recorded run of the SLM alone.
+        until(page, f"({READY})()")
+        visitor.set_tau(0)
+        expect(page.locator(".cv-notice")).to_contain_text("written in this browser", timeout=15_000)
+        assert visitor.shown().key == recorded("bakery-slm").key
+        expect(page.locator("#cx-tau input[type=range]")).to_have_value("0")
+        # Everything is kept, but the worker's own script and what a host reads; then the host goes.
         until(page, "caches.keys().then((names) => names.length === 1)")
         until(page, f"{KEPT}.then((n) => n >= {n_files - 2})", 60)
-    play(visitor, url)
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.emulate_media(color_scheme="dark")
+    page.goto(f"{url}?preset=trip&tau=0.5&show=llm&bw=935.5")
+    expect(visitor.tokens.first).to_be_visible(timeout=15_000)
+    until(page, f"({READY})()")
+    expect(page.locator(".cv-notice")).to_contain_text("written in this browser", timeout=15_000)
+    assert visitor.shown().settings.threshold == 0.5
+    expect(page.locator("#cx-bandwidth")).to_have_value("935.5")
+    assert page.evaluate("window.citer.link.address()").endswith("tau=0.5&show=llm&bw=935.5")
     play(visitor, url)
     # All the others begin too.
     for name in NAMES:
@@ -108,6 +124,7 @@ def test_a_whole_lesson_is_played_when_the_host_is_gone(browser: Browser, site: 
     expect(page.locator(".cv-crease").first).to_be_visible()
     assert "lesson" not in page.url and "preset=marbles" in page.url
     assert visitor.complaints == []
+    assert [asked for asked in visitor.requests if not asked.startswith((url, "blob:", "data:"))] == []
     visitor.leave()
 
 
