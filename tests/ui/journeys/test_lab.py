@@ -1,4 +1,4 @@
-"""The Lab: a router that is labelled, trained and tried in the browser, taken to Explore, and read by Python."""
+"""The Lab: a router that is guessed at, labelled, trained and tried in the browser; Python reads its file."""
 
 from __future__ import annotations
 
@@ -26,16 +26,19 @@ LABELLED = "[...document.querySelectorAll('.cb-key b')].map((node) => Number(nod
 
 @on_one_host("static")
 def test_a_router_of_ones_own(enter: Enter, engine: Engine, tmp_path: Path) -> None:
-    """Ten problems by outcome; it is stopped while it is tried, and what it writes then Python writes too."""
-    visitor = enter(computes="browser")
+    """Ten problems by outcome; it is stopped while it is tried, and what it writes then Python writes too.
+
+    The experiment comes first, in the same window: to label ten problems takes longest, and their labels are kept.
+    """
+    visitor = enter(theme="dark", width=390, computes="browser")
     page = visitor.page
-    visitor.open_view("Lab")
+    an_experiment_is_guessed_first(visitor)
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size({"width": 1280, "height": 900})
     train = page.locator(".cb-primary")
-    expect(train).to_have_text("Train", timeout=60_000)
     expect(page.locator(".cb-words")).to_contain_text("max-probability")
     page.get_by_label("How many problems").select_option("10")
     page.get_by_label("What is trained").select_option("mlp-32")
-    expect(page.locator(".cb-key")).to_have_text("10 problems, none labelled yet")
     train.click()
     expect(page.locator(".cb-eta")).to_contain_text("unseen problems", timeout=MINUTES)
     n_llm, n_both, *_ = page.evaluate(LABELLED)
@@ -73,16 +76,15 @@ def test_a_router_of_ones_own(enter: Enter, engine: Engine, tmp_path: Path) -> N
     assert run.router.revision == router.revision
 
 
-@on_one_host("static")
-def test_an_experiment_is_guessed_first(enter: Enter) -> None:
+def an_experiment_is_guessed_first(visitor: Visitor) -> None:
     """On a phone: its link opens it, nothing begins without a guess, and it says what was right."""
-    visitor = enter(theme="dark", width=390, computes="browser")
     page = visitor.page
     page.goto(f"{visitor.home}?view=lab&break=few")
     act = page.locator(".cb-primary")
     expect(act).to_have_text("Train and see", timeout=60_000)
     expect(act).to_be_disabled()
     expect(page.get_by_label("How many problems")).to_have_value("10")
+    expect(page.locator(".cb-key")).to_have_text("10 problems, none labelled yet")
     guess = page.get_by_label("Your guess: right answers of 100")
     guess.press("ArrowRight")
     expect(page.locator(".cb-number")).to_have_text("76%")
