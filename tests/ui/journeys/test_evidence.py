@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from citer_core.ui.evidence import evidence_message
 from tests.ui.axe import overflow
@@ -74,6 +75,8 @@ def test_evidence(enter: Enter) -> None:
     expect(page.locator(".citer-evidence .cl-numbers tbody tr")).to_have_count(len(other["points"]))
     assert overflow(page) <= 0
 
+    figures_on_a_phone(page, content["claims"])
+
     # A curve is hidden and shown by its button, and stays so on other axes and for other problems.
     page.locator(f".citer-evidence [data-name='{first['name']}']").click()
     page.locator(f".citer-evidence [data-name='{kind}']").click()
@@ -113,6 +116,13 @@ def test_evidence(enter: Enter) -> None:
     page.locator(f".citer-evidence [data-name='{first['name']}']").click()
     page.locator(f".citer-evidence [data-name='{kind}']").click()
 
+    # A word leads to the glossary, and Back to the curves, on the same page.
+    page.evaluate("window.isTheSame = true")
+    page.locator(".ce-lesson .cv-term", has_text="round").first.click()
+    expect(page.locator(".cx-here")).to_contain_text("One training of a router")
+    page.go_back()
+    assert page.evaluate("window.isTheSame") is True
+
     # A point by the keyboard: one stop for all, arrows between them, Enter opens exactly that router and tau.
     expect(plot).to_have_attribute("data-drawn", f"{first['name']} {kind} bytes_share")
     stops = plot.locator("path.point[tabindex='0']")
@@ -133,3 +143,21 @@ def test_evidence(enter: Enter) -> None:
         assert asked["router"] == [chosen["router"]] and float(asked["tau"][0]) == chosen["tau"]
         expect(visitor.tokens.first).to_be_visible(timeout=20_000)
         expect(page.locator("#cx-router select")).to_have_value(chosen["router"])
+
+
+def figures_on_a_phone(page: Page, claims: list[dict[str, Any]]) -> None:
+    """They have lines of one length, as else dots could not be compared, and whole words."""
+    page.set_viewport_size({"width": 390, "height": 900})
+    figure = page.locator(".ce-lesson .ce-drawn")
+    size = "(nodes, of) => nodes.map((node) => Math.round(node.getBoundingClientRect()[of]))"
+    (width,) = set(figure.locator(".ce-line svg").evaluate_all(size, "width"))
+    assert width > 100
+    for cell in (".ce-range", "[scope=row]", ".ce-value"):
+        assert max(figure.locator(cell).evaluate_all(size, "height")) < 30, f"{cell} stands in one line"
+    assert figure.locator("tbody tr").first.evaluate("(row) => row.getBoundingClientRect().right") <= 390
+    finding = page.locator(".ce-question[data-name=free-1] .ce-finding")
+    claim = next(claim for claim in claims if claim["name"] == "free-1")
+    for panel, found in zip(finding.all(), [claim["found"], *claim["others"]], strict=True):
+        expect(panel.locator("li")).to_have_text(list(found["lines"]))
+        expect(panel.locator(".cl-note")).to_contain_text(found["where"])
+    page.set_viewport_size({"width": 1440, "height": 900})

@@ -188,9 +188,6 @@ def test_what_a_person_may_do_with_a_recorded_run_needs_no_request(enter: Enter)
     visitor.tokens.nth(5).click()
     page.locator(".cv-inspector .cv-term").click()
     expect(page.locator(".cx-here")).to_contain_text("Nats")
-    visitor.open_view("Evidence")
-    page.locator(".ce-lesson .cv-term", has_text="round").first.click(timeout=60_000)
-    expect(page.locator(".cx-here")).to_contain_text("One training of a router")
     assert page.evaluate("window.isTheSame") is True
 
 
