@@ -94,11 +94,10 @@ def test_another_tau_is_continued_for_real(visit: Visit, served: Served) -> None
     asked(visitor, "Where does it go on?")
     parent = served.engine.runs[-1]
     slider = visitor.page.locator("#cx-tau input[type=range]")
-    tau = float(slider.input_value())
-    slider.focus()
-    while tau > 0.5:
+    slider.fill("0.52")
+    for _ in range(2):
         slider.press("ArrowLeft")
-        tau = round(tau - 0.01, 2)
+    tau = 0.5
     # Positions in between may say the same on the button, which asks for the last one that was replayed.
     visitor.page.wait_for_function(f"() => {VIEW}.whatIf === {tau}")
     go_on = visitor.page.get_by_role("button", name="for real")

@@ -30,7 +30,7 @@ MC_ROW = {
     "answerKey": "A",
     "cot": "A pear grows on a tree. Therefore, the answer is pear (A).",
 }
-
+N_ROWS = 10  # of a set that is read whole
 
 # A quick reading shows its progress for less time than two looks of a test are apart.
 SEE_PROGRESS = """() => {
@@ -71,8 +71,10 @@ def test_what_the_tab_is_given(
     assert shown == " " + HOSTILE_ROW["solution"].strip()
     visitor.page.locator(".cl-search").fill("<")
     visitor.page.locator(".cl-pick").first.click()
-    visitor.page.get_by_role("button", name="Roll out both branches").click()
-    expect(visitor.page.locator(".cl-conclusion")).to_be_visible(timeout=20_000)
+    with monkeypatch.context() as patch:
+        patch.setattr("citer_core.evaluation.branches.MAX_ROLLOUT_TOKENS", 16)  # what is written ends soon
+        visitor.page.get_by_role("button", name="Roll out both branches").click()
+        expect(visitor.page.locator(".cl-conclusion")).to_be_visible(timeout=60_000)
     assert visitor.page.evaluate("window.hacked") is None
     visitor.page.locator(".cl-search").fill("")
 
@@ -100,11 +102,11 @@ def test_what_the_tab_is_given(
     expect(visitor.page.locator(".cl-place")).to_contain_text("of 5")
     visitor.page.evaluate(SEE_PROGRESS)
     with monkeypatch.context() as patch:
-        patch.setattr("citer_core.ui.labels.rows.MAX_ROWS", 40)  # the recorded set has all of them
+        patch.setattr("citer_core.ui.labels.rows.MAX_ROWS", N_ROWS)  # the recorded set has all of them
         visitor.page.locator("#cx-labels-math").click()
         visitor.page.wait_for_function("() => window.sawProgress", timeout=20_000)
-        expect(visitor.page.locator(".cl-reading h3")).to_have_text("40 math problems", timeout=60_000)
-    assert sum(matrix(visitor).values()) == visitor.page.evaluate(f"{VIEW}.view.analysis.n") > 2_000
+        expect(visitor.page.locator(".cl-reading h3")).to_have_text(f"{N_ROWS} math problems", timeout=60_000)
+    assert sum(matrix(visitor).values()) == visitor.page.evaluate(f"{VIEW}.view.analysis.n") > 500
     risks = matrix(visitor)["risk"]
     visitor.page.locator("[data-cell=risk]").click()
     assert len(rows_of(visitor)) == min(risks, 50) > 0  # a page of the table
