@@ -48,6 +48,11 @@ def numbers_of(text: LabelledText, router: str) -> tuple[Any, Any]:
     return text.confidence[router].numpy().astype(np.float64), text.label.numpy().astype(np.int64)
 
 
+def without_charts(visitor: Visitor) -> None:
+    """Holds their library back: to load it and to draw takes seconds of processor, and not all tests look at charts."""
+    visitor.page.route("**/plotly*.min.js", lambda _: None)
+
+
 def settle(visitor: Visitor) -> None:
     """Until what a person has done is drawn."""
     visitor.page.wait_for_function(f"() => {VIEW}.frame === null")

@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 
 from citer_core.evaluation import label_view
 from citer_core.tasks.datasets import bundled_rows
-from tests.ui.labels import FIRST_PROBLEM, VIEW, matrix, open_own, paste, pick, rows_of
+from tests.ui.labels import FIRST_PROBLEM, VIEW, matrix, open_own, paste, pick, rows_of, without_charts
 from tests.ui.serving import HOSTILE, Served
 from tests.ui.visitor import Visitor, wait_until
 
@@ -47,6 +47,7 @@ def test_what_the_tab_is_given(
     visitor = visit(url=labelled.url)
     visitor.rest()
     assert not [url for url in visitor.requests if "/labels/" in url or "plotly" in url]
+    without_charts(visitor)
     visitor.open_view("Labels")
     expect(visitor.page.locator(".cl-reading h3")).to_have_text("200 math problems", timeout=10_000)
     pick(visitor, FIRST_PROBLEM)

@@ -12,7 +12,18 @@ from playwright.sync_api import expect
 
 from citer_core.evaluation.branches import roll_out_branches
 from tests.label_verdicts import best_threshold, confusion
-from tests.ui.labels import CELLS, FIRST_PROBLEM, VIEW, labelled_text, matrix, numbers_of, pick, rows_of, set_tau
+from tests.ui.labels import (
+    CELLS,
+    FIRST_PROBLEM,
+    VIEW,
+    labelled_text,
+    matrix,
+    numbers_of,
+    pick,
+    rows_of,
+    set_tau,
+    without_charts,
+)
 from tests.ui.serving import Served
 from tests.ui.visitor import Visitor
 
@@ -22,6 +33,7 @@ pytestmark = pytest.mark.ui
 def test_the_numbers_of_a_problem(open_tab: Callable[..., Visitor], labelled: Served) -> None:
     """One window for all: to open the view costs more than to look at it."""
     visitor = open_tab()
+    without_charts(visitor)
     pick(visitor, FIRST_PROBLEM)
     the_table_is_sorted_searched_and_taken_away(visitor, labelled)
     each_cell_selects_exactly_its_tokens(visitor, labelled)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -68,8 +69,10 @@ def test_the_page_works_under_its_path(proxied: str, visit: Callable[..., Visito
     page.locator(".cx-preset").nth(1).click()
     expect(page.locator(".cv-mode")).to_have_text("Recorded")
     assert page.evaluate("window.citer.link.address()").startswith(proxied)
-    visitor.open_view("Worth it here?")
-    expect(page.locator('.citer-profile .cl-plot[data-drawn="true"]')).to_have_count(2, timeout=30_000)
+    with page.expect_response(re.compile(r"plotly[^/]*\.min\.js"), timeout=30_000) as charts:
+        visitor.open_view("Worth it here?")
+    assert charts.value.ok
+    expect(page.locator(".citer-profile .cp-number").first).to_be_visible(timeout=30_000)
     visitor.open_view("Learn")
     visitor.open_view("API")
     assert all(url.startswith((proxied, "blob:", "data:")) for url in visitor.requests)
