@@ -10,13 +10,17 @@ FADES_ARE_OVER = """document.getAnimations().every((animation) =>
   animation.playState !== 'running' || animation.effect.getComputedTiming().endTime === Infinity)"""
 
 # Tokens are most of what stands on a page, and the contrast of each takes longest: of those that look alike, with
-# the same classes, styles and attributes inside of the same parent, the first three are looked at.
+# the same classes, styles and attributes inside of the same parent, three in sight are looked at.
 FIND = """([context, options]) => {
   const look = (node) => [node.className, node.getAttribute("style"), node.getAttributeNames()].join();
   const seen = {};
   const alike = [...document.querySelectorAll(".cv-t, .cl-t, .cq-t, .cx-guess, .cc-token")].filter((node) => {
     const key = [node.parentElement, node, ...node.querySelectorAll("*")].map(look).join();
-    return (seen[key] = (seen[key] ?? 0) + 1) > 3;
+    const { top, bottom } = node.getBoundingClientRect();
+    const isInSight = bottom > 0 && top < innerHeight;
+    if ((seen[key] ?? 0) >= 3) return true;
+    seen[key] = (seen[key] ?? 0) + Number(isInSight);
+    return false;
   });
   const include = context ? [context] : [document.documentElement];
   return axe.run(alike.length ? { include, exclude: alike } : { include }, options);
