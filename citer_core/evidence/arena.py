@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from citer_core.evidence.claim import Answer, Figure, FigureRow, Finding, Stored, figures
+from citer_core.evidence.claim import Claim, Figure, FigureRow, Finding, Stored, figures
 from citer_core.evidence.regime import Regime
 
 # Of the bytes of the LLM's own answers: looked at first, and where the SLM alone moves more than that.
@@ -175,13 +175,13 @@ def _ends(drawn: NDArray[np.float64]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def answered(stored: Stored) -> Answer | None:
+def answered(stored: Stored) -> Claim | None:
     """Which contender recovers most at equal bytes, of every pair."""
     there = [(regime, found) for regime in stored.known if (found := arenas(regime))]
     if not there:
         return None
     (regime, own), *others = there
-    return Answer(
+    return Claim(
         Finding(_words(own), regime.title, f"Of the gap between both models, at {own[0].level:.0%} of the LLM's bytes"),
         _sentence(own),
         "python -m citer_core arena",

@@ -21,7 +21,7 @@ from citer_core.evidence.arena import arenas
 from citer_core.evidence.claim import NOT_MEASURED, SHARE, Claim, Stored
 from citer_core.evidence.claims import claims, headline
 from citer_core.evidence.look_back import line_of, ways
-from citer_core.evidence.regime import NAMES, Regime
+from citer_core.evidence.regime import NAMES, Difference, Regime
 from citer_core.evidence.regimes import BENCHMARKS, regimes
 from citer_core.evidence.transfer import compared_with_own
 from citer_core.evidence.truths import AT_SHARE, LABELLED, answered, cells
@@ -210,7 +210,7 @@ def _truths(regime: Regime) -> str:
         "s to label",
     ]
     said = answered(Stored([regime], BENCHMARKS))
-    assert said is not None, "it is stored"
+    assert said.found is not None, "it is stored"
     lines = "\n".join(f"- {line}" for line in said.found.lines)
     return (
         f"Right answers at shares of LLM tokens, n = {n:,} of each, two seeds:\n\n{table(head, rows)}\n\n"
@@ -279,9 +279,9 @@ def _transfer(regime: Regime) -> str:
             NAMES[one.router],
             one.trained_on,
             f"{int(one.right.sum())} of {len(one.right)}",
-            _points(mean, *ends),
+            _points(less),
         ]
-        for one, mean, ends in compared_with_own(regime, BENCHMARKS)
+        for one, less in compared_with_own(regime, BENCHMARKS)
     ]
     return table(("tested on", "router", "learned from", "right", "less its own"), rows)
 
@@ -376,8 +376,8 @@ def _share(accuracy: Mapping[str, Any]) -> str:
     return f"{accuracy['share']:.1%} ({low:.0%} to {high:.0%})"
 
 
-def _points(mean: float, low: float, high: float) -> str:
-    return f"{100 * mean:+.1f} ({100 * low:+.1f} to {100 * high:+.1f})"
+def _points(found: Difference) -> str:
+    return f"{100 * found.mean:+.1f} ({100 * found.low:+.1f} to {100 * found.high:+.1f})"
 
 
 def _rolled_out(name: str) -> list[Any]:

@@ -1,12 +1,11 @@
-"""`Claim`: one thing that is claimed or asked, with our number, its verdict and what can be drawn of it (`Figure`).
-
-A `Question` is a row of the table of what the reviewers asked. Pure arithmetic.
+"""`Question`: a row of the table of what is claimed and asked. `Claim`: its answer, with our number, a verdict and what
+can be drawn of it (`Figure`). Pure arithmetic.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -155,31 +154,28 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One row of the table.
+    """What numbers say to a claim or a question, and, once it was asked, to which one.
 
     Attributes:
-        name: in addresses.
-        source: who claims or asks it: "paper", "reviewers" or "this project".
-        text: the claim or question.
-        paper: the paper's own figure and its setting; "" where there is none.
-        verdict: on what was measured here.
-        sentence: what follows, in plain words.
         found: numbers with interval and n, of the newest regime that has them; None where nothing was measured.
-        command: that gives them; "" where nothing was measured.
-        others: the same of the other regimes.
+        sentence: what follows, in plain words.
+        command: that gives them, between backticks; "" where nothing was measured.
         figures: what can be drawn of it.
+        others: the numbers of the other regimes.
+        verdict: on what was measured here.
+        name, source, text, paper: see `Question`.
     """
 
-    name: str
-    source: str
-    text: str
-    paper: str
-    verdict: Verdict
+    found: Finding | None
     sentence: str
-    found: Finding | None = None
     command: str = ""
-    others: tuple[Finding, ...] = ()
     figures: tuple[Figure, ...] = ()
+    others: tuple[Finding, ...] = ()
+    verdict: Verdict = "answered"
+    name: str = ""
+    source: str = ""
+    text: str = ""
+    paper: str = ""
 
     @property
     def number(self) -> str:
@@ -207,32 +203,26 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What numbers say to a question; see `Claim`, where a command stands between backticks."""
-
-    found: Finding
-    sentence: str
-    command: str
-    figures: tuple[Figure, ...] = ()
-    others: tuple[Finding, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Question:
-    """A question, of the reviewers or our own.
+    """What is claimed or asked: a row of the table.
 
     Attributes:
-        name, text: see `Claim`.
+        name: in addresses.
+        text: the claim or question.
         answer: of what is stored; None where that says nothing.
-        missing: what to say then.
-        source: who asks; see `Claim`.
+        parts: of the evidence, without which there is no answer.
+        missing: what to say where there is none; "" names the command that measures the parts.
+        source: who claims or asks it: "paper", "reviewers" or "this project".
+        paper: the paper's own figure and its setting; "" where there is none.
     """
 
     name: str
     text: str
-    answer: Callable[[Stored], Answer | None]
-    missing: str
+    answer: Callable[[Stored], Claim | None]
+    parts: tuple[str, ...] = ()
+    missing: str = ""
     source: str = "reviewers"
+    paper: str = ""
 
     def ask(self, stored: Stored) -> Claim:
         """The question with its answer.
@@ -240,13 +230,11 @@ class Question:
         Raises:
             DatasetError: a stored result is damaged.
         """
-        said = self.answer(stored)
-        if said is None:
-            return Claim(self.name, self.source, self.text, "", NOT_MEASURED, self.missing)
-        return Claim(
-            self.name, self.source, self.text, "", "answered", said.sentence, said.found, f"`{said.command}`",
-            said.others, said.figures,
-        )  # fmt: skip
+        said = self.answer(stored) if stored.parts.keys() >= {*self.parts} else None
+        missing = self.missing or f"`evidence --parts {' '.join(self.parts)}` measures it."
+        said = said or Claim(None, missing, verdict=NOT_MEASURED)
+        command = said.command and f"`{said.command}`"
+        return replace(said, name=self.name, source=self.source, text=self.text, paper=self.paper, command=command)
 
 
 def router_name(router: str) -> str:

@@ -1,8 +1,9 @@
 """What the paper claims and what its reviewers asked, each with our number: confirmed, refuted, or not measured.
 
-Every number is computed from stored results; a claim whose result is not stored says "not measured". The table of the
-chapter on evidence and the page's questions are made of these. Here are the claims that one router beats another, and
-`lesson`: when a learned one pays; `questions` has what reviewers asked. Imports no torch.
+`QUESTIONS` is the one table of them. Every number is computed from stored results; what is not stored is "not
+measured", with the command that would measure it. The table of the chapter on evidence and the page's questions are
+made of these. Here are also the claims that one router beats another, and `lesson`: when a learned one pays. Imports no
+torch.
 """
 
 from __future__ import annotations
@@ -10,18 +11,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from citer_core.evidence import look_back
-from citer_core.evidence.arena import arenas
+from citer_core.evidence import look_back, questions, truths
+from citer_core.evidence.arena import answered, arenas
 from citer_core.evidence.claim import (
-    NOT_MEASURED,
     SHARE,
     Claim,
     Figure,
     FigureRow,
     Finding,
+    Question,
     Stored,
     Verdict,
     cost_figures,
@@ -30,10 +32,10 @@ from citer_core.evidence.claim import (
     said,
     verdict_of,
 )
-from citer_core.evidence.questions import QUESTIONS
+from citer_core.evidence.languages import in_languages
 from citer_core.evidence.regime import NEAR, SHARES, Difference, Regime
 from citer_core.evidence.regimes import BENCHMARKS, regimes
-from citer_core.evidence.settled import settled_claim
+from citer_core.evidence.transfer import transferred
 
 LED_BY = {
     look_back.LABEL: "look-back, where the LLM takes back the first slip of what it reads,",
@@ -41,31 +43,9 @@ LED_BY = {
     "citer-2": "CITER after two rounds",
     "max-probability": "the free max-probability baseline",
 }
+OURS, PAPER = "this project", "paper"
 OF_ROLLOUTS = ("citer-s", "second")  # claims about what only tokens of case 3 can show
 SETTING = "Qwen2 1.5B / 72B; here both models are far smaller"
-# name, source, routers of which the first that is stored is compared with the first of the others, text, the paper's
-CLAIMS = (
-    ("free-1", "this project", ["citer"], ["max-probability"],
-     "CITER beats the free max-probability baseline after one round", ""),
-    ("free", "this project", ["citer-2"], ["max-probability"],
-     "CITER beats the free max-probability baseline after two rounds", ""),
-    ("plus", "this project", ["citer-plus-2", "citer-plus"], ["max-probability"],
-     "CITER plus beats max-probability", ""),
-    ("outcome", "this project", ["citer-outcome"], ["max-probability"],
-     "Labels by outcome beat max-probability", ""),
-    ("co-llm", "paper", ["citer-2", "citer"], ["co-llm"],
-     "Better than Co-LLM at one cost", "+17% accuracy or -27% transfer"),
-    ("citer-s", "paper", ["citer-2", "citer"], ["citer-s-b"],
-     "Rollouts pay: better than CITER-S, which has none", "+23% accuracy or -42% transfer"),
-    ("query", "paper", ["citer-2", "citer"], ["query-level"],
-     "Tokens pay: better than routing whole questions", "+12% accuracy or -30% transfer"),
-    ("second", "paper", ["citer-2"], ["citer"],
-     "A second round makes it better", "+2 to 3% accuracy, -5% cost"),
-    ("ties", "this project", ["citer-outcome"], ["outcome-fail-slm"],
-     "Tokens where both models fail are better left out than labelled for the SLM", ""),
-    ("ties-llm", "this project", ["citer-outcome"], ["outcome-fail-llm"],
-     "Tokens where both models fail are better left out than labelled for the LLM", ""),
-)  # fmt: skip
 _OURS: dict[Verdict, str] = {
     "confirmed": "The trained router is worth its training here.",
     "refuted": "The free baseline is better: take it.",
@@ -76,8 +56,6 @@ _PAPERS: dict[Verdict, str] = {
     "refuted": "It does not hold here.",
     "no difference shown": "Nothing of it shows here",
 }
-DRAFTS = "Cheaper than speculative decoding, at some accuracy"
-PAPERS_DRAFTS = "80.8% in 4.0 s against 87.0% in 10.9 s"
 WAYS = (
     ("always-slm", None),
     ("max-probability", SHARE),
@@ -111,7 +89,7 @@ NEITHER = "Where the SLM's own probability already says when it is wrong, nothin
 
 
 def claims(folder: Path = BENCHMARKS, known: Sequence[Regime] | None = None) -> list[Claim]:
-    """All of them: who recovers most at equal bytes, then claims of ours, of the paper, and what was asked.
+    """All of `QUESTIONS`, answered.
 
     Args:
         folder: of the stored results.
@@ -121,24 +99,24 @@ def claims(folder: Path = BENCHMARKS, known: Sequence[Regime] | None = None) -> 
         DatasetError: a stored result is damaged.
     """
     stored = Stored(list(regimes(folder)) if known is None else known, folder)
-    compared = [_claim(stored.known, *row) for row in CLAIMS]
-    of_paper = [claim for claim in compared if claim.source == "paper"]
-    ours = [claim for claim in compared if claim.source != "paper"]
-    of_cost = [_speculative(stored), settled_claim(stored)]
-    first, *asked = [question.ask(stored) for question in QUESTIONS]
-    return [first, *ours, *of_paper, *of_cost, *asked]
+    return [question.ask(stored) for question in QUESTIONS]
 
 
-def _claim(
-    known: Sequence[Regime], name: str, source: str, first: Sequence[str], second: Sequence[str], text: str, paper: str
-) -> Claim:
-    there = [(regime, *pair) for regime in known if (pair := _pair_of(regime, first, second)) is not None]
+def _compared(
+    name: str, first: Sequence[str], second: Sequence[str], text: str, paper: str = "", source: str = OURS
+) -> Question:
+    """That a router beats another: of those that are stored, the first of either list."""
+    answer = partial(_beaten, name, source, first, second)
     said = f"{paper} ({SETTING})" if paper else ""
+    return Question(name, text, answer, (), "Nothing is stored that compares them.", source, said)
+
+
+def _beaten(name: str, source: str, first: Sequence[str], second: Sequence[str], stored: Stored) -> Claim | None:
+    there = [(regime, *pair) for regime in stored.known if (pair := _pair_of(regime, first, second)) is not None]
     if not there:
-        return Claim(name, source, text, said, NOT_MEASURED, "Nothing is stored that compares them.")
+        return None
     (regime, a, b), *others = there
-    differences = _differences(regime, a, b)
-    verdict = verdict_of(list(differences.values()))
+    verdict = verdict_of(list(_differences(regime, a, b).values()))
     sentence = (_PAPERS if source == "paper" else _OURS)[verdict]
     if source == "paper" and verdict == "no difference shown":
         sentence += f"{_why_not(regime) if name in OF_ROLLOUTS else ''}."
@@ -148,10 +126,9 @@ def _claim(
         )
     if name == "co-llm" and regime.name == "one-wording":
         verdict, sentence = "open", "Our stored Co-LLM lacks its published start, which flatters CITER."
-    return Claim(
-        name, source, text, said, verdict, sentence, replace(_found(regime, a, b), verdict=""), f"`{regime.command}`",
-        tuple(_found(*other) for other in others), (_figure(there),),
-    )  # fmt: skip
+    elsewhere = tuple(_found(*other) for other in others)
+    found = replace(_found(regime, a, b), verdict="")
+    return Claim(found, sentence, regime.command, (_figure(there),), elsewhere, verdict)
 
 
 def _pair_of(regime: Regime, first: Sequence[str], second: Sequence[str]) -> tuple[str, str] | None:
@@ -247,11 +224,6 @@ def headline(regime: Regime) -> str:
 
 def _speculative(stored: Stored) -> Claim:
     """Of the newest regime that has it; a matter of cost, whose verdict has to hold in bytes and in seconds."""
-    if "speculative" not in stored.parts:
-        return Claim(
-            "speculative", "paper", DRAFTS, PAPERS_DRAFTS, NOT_MEASURED,
-            "Speculative decoding keeps the LLM's answer and routing does not: they are different trades.",
-        )  # fmt: skip
     regime, part = stored.parts["speculative"]
     words, cheaper = [], []
     for kind, entry in part.content.items():
@@ -267,11 +239,8 @@ def _speculative(stored: Stored) -> Claim:
     verdict: Verdict = "open"
     if cheaper and None not in cheaper and len(set(cheaper)) == 1:
         verdict = "confirmed" if cheaper[0] else "refuted"
-    return Claim(
-        "speculative", "paper", DRAFTS, PAPERS_DRAFTS, verdict, _SENTENCES[verdict],
-        Finding(tuple(words), regime.title), f"`{part.command}`",
-        figures=cost_figures(_ways(regime)),
-    )  # fmt: skip
+    found = Finding(tuple(words), regime.title)
+    return Claim(found, _SENTENCES[verdict], part.command, cost_figures(_ways(regime)), verdict=verdict)
 
 
 def _of(line: Any) -> str:
@@ -318,3 +287,75 @@ def lesson(known: Sequence[Regime]) -> Lesson | None:
         sentences.append(NEITHER)
     title = "Right answers of the learned router less those of max-probability, at a share of LLM tokens"
     return Lesson(tuple(sentences), difference_figure(title, rows))
+
+
+QUESTIONS = (  # who recovers most at equal bytes, then claims of ours, of the paper, and what was asked
+    Question(
+        "arena", "Which router at equal bytes?", answered, (),
+        "`evidence --parts accuracy speculative look_back rules` measures it.", OURS,
+    ),
+    _compared("free-1", ["citer"], [FREE], "CITER beats the free max-probability baseline after one round"),
+    _compared("free", ["citer-2"], [FREE], "CITER beats the free max-probability baseline after two rounds"),
+    _compared("plus", ["citer-plus-2", "citer-plus"], [FREE], "CITER plus beats max-probability"),
+    _compared("outcome", ["citer-outcome"], [FREE], "Labels by outcome beat max-probability"),
+    _compared(
+        "ties", ["citer-outcome"], ["outcome-fail-slm"],
+        "Tokens where both models fail are better left out than labelled for the SLM",
+    ),
+    _compared(
+        "ties-llm", ["citer-outcome"], ["outcome-fail-llm"],
+        "Tokens where both models fail are better left out than labelled for the LLM",
+    ),
+    _compared(
+        "co-llm", ["citer-2", "citer"], ["co-llm"], "Better than Co-LLM at one cost", "+17% accuracy or -27% transfer",
+        PAPER,
+    ),
+    _compared(
+        "citer-s", ["citer-2", "citer"], ["citer-s-b"], "Rollouts pay: better than CITER-S, which has none",
+        "+23% accuracy or -42% transfer", PAPER,
+    ),
+    _compared(
+        "query", ["citer-2", "citer"], ["query-level"], "Tokens pay: better than routing whole questions",
+        "+12% accuracy or -30% transfer", PAPER,
+    ),
+    _compared("second", ["citer-2"], ["citer"], "A second round makes it better", "+2 to 3% accuracy, -5% cost", PAPER),
+    Question(
+        "speculative", "Cheaper than speculative decoding, at some accuracy", _speculative, ("speculative",),
+        "Speculative decoding keeps the LLM's answer and routing does not: they are different trades.", PAPER,
+        "80.8% in 4.0 s against 87.0% in 10.9 s",
+    ),
+    Question(
+        "settled", "The shortcut settles 80 to 90% of the tokens", questions.settled, ("routers",), source=PAPER,
+        paper="80 to 90%",
+    ),
+    Question("shortcut", "How right are the shortcut's labels?", questions.borne_out, ("shortcut",)),
+    Question("overhead", "What does the router itself cost?", questions.router_cost),
+    Question("switch", "What does a change of the model cost?", questions.switch_cost),
+    Question("metrics", "Seconds and FLOPs, not calls to the LLM?", questions.metrics),
+    Question("flips", "What does a wrong decision cost?", questions.flips, ("misjudged",)),
+    Question("rounds", "Do the rounds converge?", questions.rounds, ("routers",)),
+    Question(
+        "end-to-end", "What does it cost from data to router, and when has it paid?", questions.end_to_end, (),
+        "`evidence --parts accuracy setup` measures it.",
+    ),
+    Question(
+        "look-back", "The LLM's right answers for less, by taking tokens back?", look_back.looked_back, ("look_back",),
+        "`evidence --parts accuracy speculative look_back` measures it.", OURS,
+    ),
+    Question("truths", "Do labels need known answers?", truths.answered, ("truths",), source=OURS),
+    Question("transfer", "One router for each benchmark, or one for all?", transferred, ("transfer",)),
+    Question(
+        "long", "Does it hold for long questions and answers?", questions.length, ("accuracy",),
+        "`evidence --parts accuracy length` measures it.",
+    ),
+    Question("languages", "Other languages?", in_languages, (), "No accuracy is stored."),
+    # Nothing can be stored of these yet.
+    Question(
+        "families", "Other model families, such as Llama 3?", lambda _: None, (),
+        "Pairs of other families load; none is stored.",
+    ),
+    Question(
+        "pages", "Texts of pages?", lambda _: None, (),
+        "All answers here are a few sentences; of long texts that says little.",
+    ),
+)  # fmt: skip

@@ -12,7 +12,7 @@ import numpy as np
 
 from citer_core.errors import DatasetError
 from citer_core.evaluation.metrics import paired_difference
-from citer_core.evidence.claim import Answer, Figure, FigureRow, Finding, Stored, figures, router_name
+from citer_core.evidence.claim import Claim, Figure, FigureRow, Finding, Stored, figures, router_name
 from citer_core.evidence.regime import ALONE
 from citer_core.evidence.regimes import REAL_TITLE, evaluated_points
 
@@ -20,7 +20,7 @@ LANGUAGES = {"en": "English", "de": "German"}  # what routers and taus come from
 KINDS = ("math", "mc")
 
 
-def in_languages(stored: Stored) -> Answer | None:
+def in_languages(stored: Stored) -> Claim | None:
     """Right answers and shares of LLM tokens in each language, all formats together, at the same taus.
 
     Raises:
@@ -62,7 +62,7 @@ def in_languages(stored: Stored) -> Answer | None:
         for code in LANGUAGES
         for router, its in of[code].items()
     ]
-    return Answer(
+    return Claim(
         Finding(tuple(words), REAL_TITLE, " and ".join(kinds)),
         _sentence(of[first], of[second]),
         _command(kinds[0], evaluated_points(files[kinds[0]][second])),

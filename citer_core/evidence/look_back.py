@@ -13,9 +13,9 @@ import pandas as pd
 
 from citer_core.cost import ModelSpec
 from citer_core.decode_settings import LOOKING_BACK, MAX_NEW_TOKENS, Others
-from citer_core.evaluation.metrics import paired_difference, unpack
-from citer_core.evidence.claim import Answer, Finding, Stored, cost_figures
-from citer_core.evidence.regime import ALONE, Regime
+from citer_core.evaluation.metrics import unpack
+from citer_core.evidence.claim import Claim, Finding, Stored, cost_figures
+from citer_core.evidence.regime import ALONE, Difference, Regime
 from citer_core.evidence.stored import StoredPart
 from citer_core.workload import Workload
 
@@ -124,10 +124,8 @@ def _bytes(part: StoredPart, point: Mapping[str, Any]) -> float:
     return work.price(slm, llm, point["n_params"]).n_bytes
 
 
-def looked_back(stored: Stored) -> Answer | None:
+def looked_back(stored: Stored) -> Claim:
     """How near look-back comes to the LLM's right answers, and what it moves for that."""
-    if "look_back" not in stored.parts:
-        return None
     regime, part = stored.parts["look_back"]
     words, drawn, is_behind, is_cheaper = list[str](), list[tuple[str, str, Any]](), list[bool](), list[bool]()
     for kind, entry in part.content.items():
@@ -137,23 +135,18 @@ def looked_back(stored: Stored) -> Answer | None:
         drawn += [(kind, str(line.label), line) for line in (slm, *lines, *drafts, llm)]
         ours, point = lines[0], entry["points"][ways().index(ways((USUAL_RATIO,))[0])]
         passes = point["work"]["llm"]["n_passes"] / point["n_tokens"]
-        mean, (low, high) = paired_difference(regime.bits[kind, int(ours.name)], regime.bits[kind, int(llm.name)])
+        less = Difference.paired(regime.bits[kind, int(ours.name)], regime.bits[kind, int(llm.name)])
         beside = "".join(f" and {ours.gb / line.gb:.0%} of those of speculative decoding" for line in drafts)
         words.append(
-            f"{kind} {ours.accuracy:.1%} right, {100 * mean:+.1f} points ({100 * low:+.1f} to {100 * high:+.1f}, "
-            f"n = {int(ours.n):,}) beside the LLM alone, with {passes:.1%} LLM passes a kept token, "
-            f"{ours.bytes_share:.0%} of its bytes{beside}"
+            f"{kind} {ours.accuracy:.1%} right, {less} beside the LLM alone, with {passes:.1%} LLM passes a kept "
+            f"token, {ours.bytes_share:.0%} of its bytes{beside}"
         )
-        is_behind.append(high < 0)
+        is_behind.append(less.high < 0)
         is_cheaper += [ours.gb < line.gb for line in drafts]
     near = "loses right answers beside the LLM" if any(is_behind) else "is not measurably behind the LLM"
     price = "for fewer bytes than speculative decoding" if all(is_cheaper) else "but moves no fewer bytes than drafts"
-    return Answer(
-        Finding(tuple(words), regime.title),
-        f"Look-back {near}, {price}.",
-        part.command,
-        cost_figures(drawn),
-    )
+    said = Finding(tuple(words), regime.title)
+    return Claim(said, f"Look-back {near}, {price}.", part.command, cost_figures(drawn))
 
 
 def line_of(regime: Regime, kind: str, way: Way) -> pd.Series:

@@ -1,6 +1,6 @@
-"""What the paper's reviewers asked, a table of questions: each answered of the newest regime that has what it needs.
+"""What numbers say to what the paper's reviewers asked, each of the newest regime that has what it needs.
 
-What is not stored is "not measured", with the command that would measure it. Imports no torch.
+Called by the table of questions (`claims`). Imports no torch.
 """
 
 from __future__ import annotations
@@ -11,33 +11,28 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from citer_core.evaluation.metrics import unpack
-from citer_core.evidence.arena import answered
+from citer_core.evaluation.metrics import unpack, wilson_interval
 from citer_core.evidence.claim import (
     NOT_MEASURED,
     SHARE,
-    Answer,
+    Claim,
     Figure,
     FigureRow,
     Finding,
-    Question,
     Stored,
     Unit,
     figures,
     router_name,
     said,
 )
-from citer_core.evidence.languages import in_languages
-from citer_core.evidence.look_back import looked_back
 from citer_core.evidence.payback import MEASURES, Payback, paybacks
 from citer_core.evidence.regime import Regime, of_seeds
-from citer_core.evidence.settled import borne_out
 from citer_core.evidence.stored import StoredPart
-from citer_core.evidence.transfer import transferred
-from citer_core.evidence.truths import answered as answered_truths
 from citer_core.measuring.profile_numbers import Profile, measured_crossing, read_profile
 from citer_core.measuring.profile_words import crossings
 
+CASES = ("the SLM is right", "only the LLM is", "both are wrong")
+PAPERS_SETTLED = 0.80, 0.90
 N_SKIPPED = 7  # tokens between two calls of the LLM at about 12% LLM tokens
 QUARTERS = ("shortest quarter", "second", "third", "longest quarter")
 LOOKED_AT = ("always-slm", "max-probability", "citer-2", "citer-outcome", "always-llm")
@@ -49,12 +44,82 @@ def _profile(stored: Stored) -> Profile:
     return read_profile(stored.folder / "profile.json")
 
 
+def settled(stored: Stored) -> Claim:
+    """The paper's, of what the shortcut settles."""
+    regime, part = stored.parts["routers"]
+    counted = {
+        kind: [round(entry["n_tokens"] * share) for share in entry["shares"]]
+        for kind, entry in part.content["cases"].items()
+    }
+    n = sum(map(sum, counted.values()))
+    share = 1 - sum(cases[2] for cases in counted.values()) / n
+    low, high = PAPERS_SETTLED
+    words = (
+        "As the paper has it."
+        if low <= share <= high
+        else "More than in the paper: rollouts decide less of the labels."
+        if share > high
+        else "Less than in the paper: rollouts decide more of the labels."
+    )
+    rows = [
+        FigureRow.number(kind, f"case {k}: {what}", count / sum(its), "share")
+        for kind, its in counted.items()
+        for k, (what, count) in enumerate(zip(CASES, its, strict=True), 1)
+    ]
+    return Claim(
+        Finding((f"{share:.2%} of {n:,} tokens",), regime.title),
+        words,
+        part.command,
+        figures(("Tokens of each case", "share", rows)),
+        verdict="confirmed" if low <= share <= high else "refuted",
+    )
+
+
+def borne_out(stored: Stored) -> Claim:
+    """How many of the shortcut's labels both branches bear out."""
+    regime, part = stored.parts["shortcut"]
+    of = {
+        f"{kind}, {_policy(policy)}": entry["cases"]
+        for kind, policies in part.content.items()
+        for policy, entry in policies.items()
+    }
+    rows = [
+        FigureRow.share(policy, f"case {case}", entry["n_right"], entry["n_decided"])
+        for policy, its in of.items()
+        for case, entry in its.items()
+    ]
+    two = {policy: its["2"] for policy, its in of.items() if "2" in its}
+    right = tuple(
+        f"{entry['n_right'] / entry['n_decided']:.0%} of {entry['n_decided']} tokens of case 2 "
+        f"({_percents(entry['n_right'], entry['n_decided'])}), {policy}"
+        for policy, entry in two.items()
+        if entry["n_decided"]
+    )
+    wrong = sum(e["n_decided"] - e["n_right"] for e in two.values()) / max(1, sum(e["n_decided"] for e in two.values()))
+    return Claim(
+        Finding(right, regime.title),
+        f"{wrong:.0%} of the labels that prefer the LLM are wrong: the SLM's own token led to the right answer too.",
+        part.command,
+        figures(("Labels that both branches, rolled out, bear out", "share", rows)),
+    )
+
+
+def _policy(name: str) -> str:
+    return {"llm": "the LLM going on", "routed": "both going on, routed"}.get(name, name)
+
+
+def _percents(n_right: int, n: int) -> str:
+    low, high = wilson_interval(n_right, n)
+    return f"{low:.0%} to {high:.0%}"
+
+
 def _overheads(stored: Stored) -> Iterator[tuple[Regime, StoredPart]]:
     """The part of every regime that has it."""
     return ((regime, regime.parts["overhead"]) for regime in stored.known if "overhead" in regime.parts)
 
 
-def _router_cost(stored: Stored) -> Answer:
+def router_cost(stored: Stored) -> Claim:
+    """Seconds and bytes of a router at each token, beside a step of the SLM."""
     profile, drawn, others = _profile(stored), [], []
     router, step = profile.router, profile.costs.slm.seconds(1, profile.break_even.n_context)
     cost = (
@@ -74,10 +139,11 @@ def _router_cost(stored: Stored) -> Answer:
             line = f"{1000 * one['ms']:.0f} µs and {one['mb']:.1f} MB a token, {one['ms'] / step_ms:.1%} of an SLM step"
             others.append(Finding((f"{line} of {step_ms:.0f} ms",), regime.title))
     sentence = "Small beside the models even of this tiny pair."
-    return Answer(Finding((cost,)), sentence, profile.command, tuple(drawn), tuple(others))
+    return Claim(Finding((cost,)), sentence, profile.command, tuple(drawn), tuple(others))
 
 
-def _switch_cost(stored: Stored) -> Answer:
+def switch_cost(stored: Stored) -> Claim:
+    """What a call of the LLM takes beside the pass itself, with its cache and without."""
     profile, drawn, others = _profile(stored), [], []
     cost = f"{1e6 * profile.costs.switch_s:.0f} µs a call beside the pass itself, which reads what was skipped at once"
     title = "Measured ms until the LLM has written a token after so many that it has not read"
@@ -98,10 +164,11 @@ def _switch_cost(stored: Stored) -> Answer:
             )
             others.append(Finding((line,), regime.title))
     sentence = "With the cache kept a change is nearly free; without it, see the chapter on speed."
-    return Answer(Finding((cost,)), sentence, profile.command, tuple(drawn), tuple(others))
+    return Claim(Finding((cost,)), sentence, profile.command, tuple(drawn), tuple(others))
 
 
-def _metrics(stored: Stored) -> Answer:
+def metrics(stored: Stored) -> Claim:
+    """Up to which share of LLM tokens routing saves, in each measure."""
     profile = _profile(stored)
     even, crossing = profile.break_even, measured_crossing(profile.check)
     rows = [
@@ -109,7 +176,7 @@ def _metrics(stored: Stored) -> Answer:
         FigureRow.number("", "in seconds, fitted", even.time, "share"),
         FigureRow.number("", "in bytes, estimated", even.bytes, "share"),
     ]
-    return Answer(
+    return Claim(
         Finding(tuple(f"{number.value} {number.label} ({number.note})" for number in crossings(profile))),
         "Bytes promise more than seconds keep; every curve here can be seen over each that was measured.",
         profile.command,
@@ -117,9 +184,8 @@ def _metrics(stored: Stored) -> Answer:
     )
 
 
-def _flips(stored: Stored) -> Answer | None:
-    if "misjudged" not in stored.parts:
-        return None
+def flips(stored: Stored) -> Claim:
+    """How many answers a flipped decision changes."""
     regime, part = stored.parts["misjudged"]
     ways = (("to_slm", "taken from the LLM"), ("to_llm", "given to the LLM"))
     lost = [
@@ -135,7 +201,7 @@ def _flips(stored: Stored) -> Answer | None:
     ]
     n = sum(entry[way]["n"] for entry in part.content.values() for way, _ in ways)
     mattered = sum(entry[way][f"n_{w}"] for entry in part.content.values() for way, _ in ways for w in ("lost", "won"))
-    return Answer(
+    return Claim(
         Finding(tuple(lost), regime.title),
         f"{1 - mattered / max(1, n):.0%} of the decisions in which the models differ change no verdict; the others "
         "decide the answer.",
@@ -144,17 +210,16 @@ def _flips(stored: Stored) -> Answer | None:
     )
 
 
-def _rounds(stored: Stored) -> Answer | None:
-    if "routers" not in stored.parts:
-        return None
+def rounds(stored: Stored) -> Claim | None:
+    """Labels that change from round to round, and the routers that learn from them."""
     regime, part = stored.parts["routers"]
-    rounds = [row for row in part.content["rounds"] if row["n_compared"]]
-    if not rounds:
+    compared = [row for row in part.content["rounds"] if row["n_compared"]]
+    if not compared:
         return None
-    flips = [row["n_flips"] / row["n_compared"] for row in rounds]
+    shares = [row["n_flips"] / row["n_compared"] for row in compared]
     changed = tuple(
         f"{row['labels'].replace('published-', 'round ')}: {row['n_flips']:,} of {row['n_compared']:,} labels changed"
-        for row in rounds
+        for row in compared
     )
     trained = [
         FigureRow.number(
@@ -169,13 +234,13 @@ def _rounds(stored: Stored) -> Answer | None:
         for k in range(1, len(part.content["rounds"]) + 1)
         if (line := regime.at(kind, f"citer-{k}", SHARE)) is not None
     ]
-    changes = [FigureRow.share("", row["labels"], row["n_flips"], row["n_compared"]) for row in rounds]
-    return Answer(
+    changes = [FigureRow.share("", row["labels"], row["n_flips"], row["n_compared"]) for row in compared]
+    return Claim(
         Finding(changed, regime.title),
         "One round changes few labels or many: whether they settle takes more rounds."
-        if len(flips) == 1
+        if len(shares) == 1
         else "Fewer labels change from round to round."
-        if flips == sorted(flips, reverse=True)
+        if shares == sorted(shares, reverse=True)
         else "The labels do not settle from round to round.",
         part.command,
         figures(
@@ -186,12 +251,13 @@ def _rounds(stored: Stored) -> Answer | None:
     )
 
 
-def _end_to_end(stored: Stored) -> Answer | None:
+def end_to_end(stored: Stored) -> Claim | None:
+    """What a router costs to set up, and after how many answers that has paid."""
     priced = [(regime, found) for regime in stored.known if (found := paybacks(regime))]
     if not priced:
         return None
     (regime, found), *others = priced
-    return Answer(
+    return Claim(
         _paid(regime, found),
         "Max-probability needs nothing but its tau; a trained router has to win back its labels first, and no router "
         "here is more often right than the LLM alone."
@@ -253,10 +319,8 @@ def _times(n: float) -> str:
     return NOT_MEASURED if math.isnan(n) else "never" if math.isinf(n) else f"{n:,.0f}"
 
 
-def _length(stored: Stored) -> Answer | None:
+def length(stored: Stored) -> Claim:
     """By the length of the answer from the part `accuracy`, by that of the question from `length`."""
-    if "accuracy" not in stored.parts:
-        return None
     regime, accuracy = stored.parts["accuracy"]
     found = [_drawn("the LLM's answer", accuracy, "length_of", "length_bounds")]
     command = accuracy.command
@@ -270,7 +334,7 @@ def _length(stored: Stored) -> Answer | None:
             if short is not None and long is not None:
                 ends = f"{_said(short)} of the shortest quarter, {_said(long)} of the longest"
                 words.append(f"{kind}, {router_name(router)}: {ends}")
-    return Answer(
+    return Claim(
         Finding(tuple(words), regime.title),
         "All problems here are short, 2 to 5 steps; what happens in texts of pages was not measured.",
         command,
@@ -309,42 +373,3 @@ def _quarter(entry: Mapping[str, Any], digits: str, router: str, k: int) -> Figu
 
 def _said(row: FigureRow) -> str:
     return f"{row.text} ({row.low:.1%} to {row.high:.1%}, n = {row.n})"
-
-
-def _measures(parts: str) -> str:
-    return f"`evidence --parts {parts}` measures it."
-
-
-OURS = "this project"
-QUESTIONS = (
-    Question(
-        "arena", "Which router at equal bytes?", answered, _measures("accuracy speculative look_back rules"), OURS,
-    ),
-    Question("shortcut", "How right are the shortcut's labels?", borne_out, ""),
-    Question("overhead", "What does the router itself cost?", _router_cost, ""),
-    Question("switch", "What does a change of the model cost?", _switch_cost, ""),
-    Question("metrics", "Seconds and FLOPs, not calls to the LLM?", _metrics, ""),
-    Question("flips", "What does a wrong decision cost?", _flips, _measures("misjudged")),
-    Question("rounds", "Do the rounds converge?", _rounds, _measures("routers")),
-    Question(
-        "end-to-end", "What does it cost from data to router, and when has it paid?", _end_to_end,
-        _measures("accuracy setup"),
-    ),
-    Question(
-        "look-back", "The LLM's right answers for less, by taking tokens back?", looked_back,
-        _measures("accuracy speculative look_back"), OURS,
-    ),
-    Question("truths", "Do labels need known answers?", answered_truths, _measures("truths"), OURS),
-    Question("transfer", "One router for each benchmark, or one for all?", transferred, _measures("transfer")),
-    Question("long", "Does it hold for long questions and answers?", _length, _measures("accuracy length")),
-    Question("languages", "Other languages?", in_languages, "No accuracy is stored."),
-    # Nothing can be stored of these yet.
-    Question(
-        "families", "Other model families, such as Llama 3?", lambda _: None,
-        "Pairs of other families load; none is stored.",
-    ),
-    Question(
-        "pages", "Texts of pages?", lambda _: None,
-        "All answers here are a few sentences; of long texts that says little.",
-    ),
-)  # fmt: skip

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -107,8 +107,7 @@ class Regime:
             return None
         bits = [self.bits.get((kind, int(line.name))) for line in (a, b)]
         if bits[0] is not None and bits[1] is not None:
-            mean, (low, high) = paired_difference(bits[0], bits[1])
-            return Difference(mean, low, high, int(a.n), is_paired=True)
+            return Difference.paired(bits[0], bits[1])
         low, high = newcombe((int(a.right), int(a.n)), (int(b.right), int(b.n)))
         return Difference(float(a.accuracy - b.accuracy), low, high, int(a.n), is_paired=False)
 
@@ -130,6 +129,12 @@ class Difference:
     high: float
     n: int
     is_paired: bool
+
+    @classmethod
+    def paired(cls, first: Sequence[Any], second: Sequence[Any]) -> Self:
+        """Of right answers problem by problem, [n] bool of each training seed."""
+        mean, (low, high) = paired_difference(first, second)
+        return cls(mean, low, high, len(first[0]), is_paired=True)
 
     def __str__(self) -> str:
         return f"{100 * self.mean:+.1f} points ({100 * self.low:+.1f} to {100 * self.high:+.1f}, n = {self.n:,})"

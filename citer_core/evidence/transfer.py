@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from citer_core.errors import DatasetError
-from citer_core.evaluation.metrics import paired_difference, unpack
-from citer_core.evidence.claim import SHARE, Answer, Figure, FigureRow, Finding, Stored, figures, router_name
-from citer_core.evidence.regime import NEAR, Regime
+from citer_core.evaluation.metrics import unpack
+from citer_core.evidence.claim import SHARE, Claim, Figure, FigureRow, Finding, Stored, figures, router_name
+from citer_core.evidence.regime import NEAR, Difference, Regime
 from citer_core.evidence.regimes import REAL_PAIR, evaluated_points
 from citer_core.evidence.stored import StoredPart
 
@@ -42,24 +42,22 @@ class Tried:
         return f"{router_name(self.router)} on {self.tested_on}"
 
 
-_Difference = tuple[Tried, float, tuple[float, float]]
+_Difference = tuple[Tried, Difference]
 
 
-def transferred(stored: Stored) -> Answer | None:
+def transferred(stored: Stored) -> Claim:
     """How far routers carry: of the newest set that tried it, and of the real pair.
 
     Raises:
         DatasetError: a stored result is damaged.
     """
-    if "transfer" not in stored.parts:
-        return None
     regime, part = stored.parts["transfer"]
     places = [(regime, _of_part(part))]
     places += [(one, _of_points(one, stored.folder)) for one in stored.known if one.name == "qwen"]
     there = [(one, tried, _differences(tried)) for one, tried in places if tried]
     found, *others = (Finding(_words(differences), one.title) for one, _, differences in there)
     drawn = tuple(_drawn(tried, one) for one, tried, _ in there)
-    return Answer(found, _sentence(there[0][2]), part.command, drawn, tuple(others))
+    return Claim(found, _sentence(there[0][2]), part.command, drawn, tuple(others))
 
 
 def compared_with_own(regime: Regime, folder: Path) -> list[_Difference]:
@@ -117,7 +115,7 @@ def _differences(tried: Sequence[Tried]) -> list[_Difference]:
     others = [one for one in tried if one.trained_on != one.tested_on]
     others.sort(key=lambda one: (one.trained_on != BOTH, one.trained_on))
     return [
-        (one, *paired_difference([one.right], [own[group].right]))
+        (one, Difference.paired([one.right], [own[group].right]))
         for group in dict.fromkeys(one.group for one in tried)
         for one in others
         if one.group == group
@@ -126,20 +124,19 @@ def _differences(tried: Sequence[Tried]) -> list[_Difference]:
 
 def _words(found: Sequence[_Difference]) -> tuple[str, ...]:
     return tuple(
-        f"{router_name(one.router)} of {one.trained_on} less its own on {one.tested_on}: {100 * mean:+.1f} points "
-        f"({100 * low:+.1f} to {100 * high:+.1f}, n = {len(one.right):,})"
-        for one, mean, (low, high) in found
+        f"{router_name(one.router)} of {one.trained_on} less its own on {one.tested_on}: {difference}"
+        for one, difference in found
     )
 
 
 def _sentence(found: Sequence[_Difference]) -> str:
     """What follows, of losses and gains beyond doubt only."""
-    of_both = [interval for one, _, interval in found if one.trained_on == BOTH]
-    of_another = [interval for one, _, interval in found if one.trained_on != BOTH]
+    of_both = [difference for one, difference in found if one.trained_on == BOTH]
+    of_another = [difference for one, difference in found if one.trained_on != BOTH]
     lost = _where_worse(of_both)
     if lost is None:
         sentence = "One router for both will do."
-    elif any(low > 0 for low, _ in of_both):
+    elif any(one.low > 0 for one in of_both):
         sentence = (
             "Neither is better everywhere: one router for both is behind one for each in places, ahead in others."
         )
@@ -151,9 +148,9 @@ def _sentence(found: Sequence[_Difference]) -> str:
     return f"{sentence} One that has seen the other format only is worse{lost}."
 
 
-def _where_worse(intervals: Sequence[tuple[float, float]]) -> str | None:
+def _where_worse(differences: Sequence[Difference]) -> str | None:
     """An empty text where every loss is beyond doubt, " in places" where some are, None where none is."""
-    worse = [high < 0 for _, high in intervals]
+    worse = [one.high < 0 for one in differences]
     if not any(worse):
         return None
     return "" if all(worse) else " in places"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from citer_core.evaluation.metrics import paired_difference, unpack
-from citer_core.evidence.claim import Answer, FigureRow, Finding, Stored, figures
+from citer_core.evaluation.metrics import unpack
+from citer_core.evidence.claim import Claim, FigureRow, Finding, Stored, figures
 from citer_core.evidence.regime import Difference, of_seeds
 
 LABELLED = {
@@ -26,10 +26,8 @@ def cells(entry: Mapping[str, Any]) -> dict[tuple[str, int, float], list[Any]]:
     return found
 
 
-def answered(stored: Stored) -> Answer | None:
+def answered(stored: Stored) -> Claim:
     """Whether labels need answers."""
-    if "truths" not in stored.parts:
-        return None
     regime, part = stored.parts["truths"]
     words, rows, less = list[str](), list[FigureRow](), dict[str, list[Difference]]()
     for kind, entry in part.content.items():
@@ -45,11 +43,10 @@ def answered(stored: Stored) -> Answer | None:
                 )
         most = max(size for _, size, _ in found)
         for truth in ("llm", "walk"):
-            mean, (low, high) = paired_difference(found[truth, most, AT_SHARE], found["gold", most, AT_SHARE])
-            difference = Difference(mean, low, high, entry["n"], is_paired=True)
+            difference = Difference.paired(found[truth, most, AT_SHARE], found["gold", most, AT_SHARE])
             less.setdefault(truth, []).append(difference)
             words.append(f"{kind}, {LABELLED[truth]}, less gold with {most} problems: {difference}")
-    return Answer(
+    return Claim(
         Finding(tuple(words), regime.title),
         " ".join(f"{_headed(LABELLED[truth])}: {_verdict(differences)}." for truth, differences in less.items()),
         part.command,

@@ -10,7 +10,7 @@ import pytest
 from citer_core.errors import DatasetError
 from citer_core.evaluation.metrics import paired_difference
 from citer_core.evidence.claim import Stored
-from citer_core.evidence.questions import QUESTIONS
+from citer_core.evidence.claims import QUESTIONS
 from citer_core.evidence.regimes import REAL_PAIR, of_parts, of_qwen
 from tests.core.stored_evidence import bits, evaluated, every_part
 

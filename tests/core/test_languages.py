@@ -11,7 +11,7 @@ from citer_core.assets import ASSETS
 from citer_core.errors import DatasetError
 from citer_core.evaluation.metrics import paired_difference, wilson_interval
 from citer_core.evidence.claim import Stored
-from citer_core.evidence.questions import QUESTIONS
+from citer_core.evidence.claims import QUESTIONS
 from citer_core.tasks.datasets import read_rows
 from citer_core.tasks.problems import problem_from_row
 from citer_core.ui.labels.recorded_labels import rows_in_file
