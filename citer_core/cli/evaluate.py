@@ -227,7 +227,7 @@ def _row(book: RunBook, point: Point, tau: float, runs: Sequence[KeptRun]) -> di
     from citer_core.hardware import hardware_in_words
 
     name, what, goal, others = point
-    found = point_of(book, name, tau, runs)
+    found = point_of(book.engine, name, tau, runs)
     return {
         **({"share_wanted": goal} if what == "share" else {}),
         **({"settings": dict(others)} if others else {}),

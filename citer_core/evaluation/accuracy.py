@@ -1,21 +1,20 @@
-"""Accuracy and cost of a pair on problems with known answers: either model alone, and routed at given thresholds."""
+"""Accuracy and cost of a pair on problems with known answers: either model alone, what is known of a router at one tau,
+and the search for a tau. Points are made in `run_book`.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-from citer_core.cost import H100_SXM
-from citer_core.engine import Engine
 from citer_core.evaluation.metrics import wilson_interval
 from citer_core.models.batch import greedy_completions
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import Problem
-from citer_core.types import DecodeSettings
 from citer_core.workload import Workload
 
 # Log-odds of tau: beyond the range float32 confidences are all alike; a stride is a factor of e in the odds.
@@ -93,48 +92,6 @@ def right_alone(
         text = pair.tokenizer.decode(ids, skip_special_tokens=True)
         right[i] = bool(check_answer(str(text), problems[i]).is_correct)
     return right
-
-
-def operating_points(
-    engine: Engine,
-    problems: Sequence[Problem],
-    router: str,
-    thresholds: Iterable[float],
-    *,
-    max_new_tokens: int = 256,
-    batch_size: int = 32,
-) -> Iterator[OperatingPoint]:
-    """Runs every problem at every threshold, greedily; yields a point as each threshold is done."""
-    for threshold in thresholds:
-        settings = DecodeSettings(threshold=threshold, max_new_tokens=max_new_tokens)
-        n_tokens = n_llm = n_cut = 0
-        right = [False] * len(problems)
-        workload = Workload()
-        routed = alone = flops = seconds = 0.0
-        for i, trace in engine.run_batch(problems, router=router, settings=settings, batch_size=batch_size):
-            right[i] = bool(trace.answer and trace.answer.is_correct)
-            n_tokens += trace.n_tokens
-            n_llm += trace.n_llm_tokens
-            n_cut += trace.finish_reason == "length"
-            seconds += trace.measured_s
-            workload += Workload.of(trace.events)
-            cost = trace.cost(H100_SXM)
-            routed += cost.routed.n_bytes
-            flops += cost.routed.flops
-            alone += cost.llm_only.n_bytes
-        yield OperatingPoint(
-            threshold=threshold,
-            accuracy=Accuracy(len(problems), sum(right)),
-            n_tokens=n_tokens,
-            llm_token_share=n_llm / n_tokens,
-            n_bytes=routed,
-            flops=flops,
-            bytes_share=routed / alone,
-            measured_s=seconds,
-            n_cut=n_cut,
-            workload=workload,
-            right=tuple(right),
-        )
 
 
 def search_threshold(

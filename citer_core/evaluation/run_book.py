@@ -9,7 +9,7 @@ are there again.
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +23,7 @@ from citer_core.routing.memory import Memory
 from citer_core.routing.stored import StoredRouter
 from citer_core.row_file import RowFile
 from citer_core.tasks.problem_set import ProblemSet
+from citer_core.tasks.problems import Problem
 from citer_core.trace import RoutingTrace
 from citer_core.types import DecodeSettings, prefers_llm
 from citer_core.workload import Passes, Workload
@@ -256,11 +257,28 @@ def share_of(runs: Sequence[KeptRun]) -> float:
     return sum(run.n_llm_tokens for run in runs) / max(1, sum(run.n_tokens for run in runs))
 
 
-def point_of(book: RunBook, router: str, tau: float, runs: Sequence[KeptRun]) -> OperatingPoint:
+def operating_points(
+    engine: Engine,
+    problems: Sequence[Problem],
+    router: str,
+    thresholds: Iterable[float],
+    *,
+    max_new_tokens: int = 256,
+    batch_size: int = 32,
+) -> Iterator[OperatingPoint]:
+    """Runs every problem at every threshold, greedily; yields a point as each threshold is done."""
+    for threshold in thresholds:
+        settings = DecodeSettings(threshold=threshold, max_new_tokens=max_new_tokens)
+        traces = engine.run_batch(problems, router=router, settings=settings, batch_size=batch_size)
+        runs = {i: KeptRun.of(trace) for i, trace in traces}
+        yield point_of(engine, router, threshold, [runs[i] for i in range(len(problems))])
+
+
+def point_of(engine: Engine, router: str, tau: float, runs: Sequence[KeptRun]) -> OperatingPoint:
     """What the runs of a router at a tau add up to; costs as if each had run alone."""
-    info = book.engine.pair_info
+    info = engine.pair_info
     work = sum((run.work for run in runs), Workload())
-    price = work.price(info.slm, info.llm, book.engine.router(router).n_params)
+    price = work.price(info.slm, info.llm, engine.router(router).n_params)
     right = tuple(run.is_right for run in runs)
     return OperatingPoint(
         threshold=tau,

@@ -8,35 +8,15 @@ the LLM where its own is; where both fail the rollouts do not say. Knows nothing
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from citer_core.evaluation.metrics import wilson_interval
 from citer_core.labelling.labels import LabelSettings, label_examples
-from citer_core.labelling.rollouts import Outcome, Policy, preferred_source, roll_out_branches
+from citer_core.labelling.rollouts import Policy, preferred_source, roll_out_branches
 from citer_core.labelling.teacher_forcing import Example
 from citer_core.models.pair import ModelPair
-
-
-@dataclass(frozen=True, slots=True)
-class Branches:
-    """Both ways from one token.
-
-    Attributes:
-        slm, llm: what became of the text after that model's token.
-        label: the shortcut's, 1 for the SLM.
-    """
-
-    slm: Outcome
-    llm: Outcome
-    label: int
-
-    @property
-    def preferred(self) -> int | None:
-        """1 for the SLM, 0 for the LLM, None where neither answer is right."""
-        source = preferred_source(slm_is_correct=self.slm.is_correct, llm_is_correct=self.llm.is_correct)
-        return None if source is None else int(source == "slm")
 
 
 def compare_branches(
@@ -71,22 +51,21 @@ def compare_branches(
         places = [(int(labels.question[t]), int(labels.position[t])) for t in drawn]
         pairs = [(int(forced[q].slm_ids[p]), int(forced[q].llm_ids[p])) for q, p in places]
         results = roll_out_branches(pair, examples, places, pairs, policy, forced)
-        branches = [Branches(slm, llm, int(labels.label[t])) for t, (slm, llm) in zip(drawn, results, strict=True)]
+        branches = [
+            (slm.is_correct, llm.is_correct, int(labels.label[t])) for t, (slm, llm) in zip(drawn, results, strict=True)
+        ]
         report["cases"][str(case)] = _summary(branches, len(tokens), sum(a == b for a, b in pairs))
     return report
 
 
-def _summary(branches: Sequence[Branches], n_tokens: int, n_same: int) -> dict[str, Any]:
-    decided = [b for b in branches if b.preferred is not None]
-    n_right = sum(b.preferred == b.label for b in decided)
-    n_worse = sum((b.slm if b.label else b.llm).is_correct < (b.llm if b.label else b.slm).is_correct for b in branches)
-    outcomes = {
-        f"slm_{'right' if slm else 'wrong'}_llm_{'right' if llm else 'wrong'}": sum(
-            (b.slm.is_correct, b.llm.is_correct) == (slm, llm) for b in branches
-        )
-        for slm in (True, False)
-        for llm in (True, False)
-    }
+def _summary(branches: Sequence[tuple[bool, bool, int]], n_tokens: int, n_same: int) -> dict[str, Any]:
+    """Of whether the SLM's and the LLM's branch ended right, and the shortcut's label, 1 for the SLM."""
+    preferred = [
+        (preferred_source(slm_is_correct=slm, llm_is_correct=llm), bool(label)) for slm, llm, label in branches
+    ]
+    decided = [(source == "slm", label) for source, label in preferred if source is not None]
+    n_right = sum(is_slm == label for is_slm, label in decided)
+    both = Counter((slm, llm) for slm, llm, _ in branches)
     return {
         "n_tokens": n_tokens,
         "n": len(branches),
@@ -96,6 +75,10 @@ def _summary(branches: Sequence[Branches], n_tokens: int, n_same: int) -> dict[s
         "n_right": n_right,
         "share_right": round(n_right / len(decided), 4) if decided else 0.0,
         "interval_95": [round(x, 4) for x in wilson_interval(n_right, len(decided))],
-        "n_label_fails_where_the_other_does_not": n_worse,
-        **outcomes,
+        "n_label_fails_where_the_other_does_not": sum(slm != llm and slm != label for slm, llm, label in branches),
+        **{
+            f"slm_{'right' if slm else 'wrong'}_llm_{'right' if llm else 'wrong'}": both[slm, llm]
+            for slm in (True, False)
+            for llm in (True, False)
+        },
     }

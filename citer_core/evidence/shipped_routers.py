@@ -10,7 +10,8 @@ from pathlib import Path
 from citer_core.assets import ASSETS
 from citer_core.embedded.publish import N_BUNDLED
 from citer_core.engine import Engine
-from citer_core.evaluation.accuracy import OperatingPoint, operating_points
+from citer_core.evaluation.accuracy import OperatingPoint
+from citer_core.evaluation.run_book import operating_points
 from citer_core.evidence.plan import FORMATS, EvidencePlan
 from citer_core.evidence.routers import RouterShop, learners
 from citer_core.models.pair import load_pair

@@ -18,7 +18,7 @@ from typing import Any
 
 from citer_core.engine import Engine
 from citer_core.errors import DatasetError, GateError
-from citer_core.evaluation.accuracy import operating_points
+from citer_core.evaluation.run_book import operating_points
 from citer_core.file_lock import only_writer
 from citer_core.files import need_folder, write_whole
 from citer_core.gate.excerpt import clean

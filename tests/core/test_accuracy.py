@@ -13,12 +13,11 @@ from citer_core.evaluation import run_book
 from citer_core.evaluation.accuracy import (
     Accuracy,
     OperatingPoint,
-    operating_points,
     right_alone,
     search_threshold,
 )
 from citer_core.evaluation.metrics import wilson_interval
-from citer_core.evaluation.run_book import RunBook, point_of, threshold_for
+from citer_core.evaluation.run_book import RunBook, operating_points, point_of, threshold_for
 from citer_core.routing.routers import training_free_routers
 from citer_core.routing.routers.citer import CiterRouter
 from citer_core.tasks.datasets import bundled_rows
@@ -124,7 +123,7 @@ def test_a_point_of_kept_runs_is_the_point(engine, tmp_path, shares_texts):
     with RunBook(engine, tmp_path / "runs.jsonl", **LIMITS, shares_texts=shares_texts) as book:
         for tau in (0.0, 0.4, 1.0):
             (point,) = operating_points(engine, PROBLEMS, "random", [tau], max_new_tokens=40)
-            ours = point_of(book, "random", tau, book.runs("random", ASKED, tau))
+            ours = point_of(book.engine, "random", tau, book.runs("random", ASKED, tau))
             assert ours.measured_s > 0
             assert (ours.n_bytes, ours.flops) == pytest.approx((point.n_bytes, point.flops), rel=1e-12)
             assert ours.bytes_share == pytest.approx(point.bytes_share, rel=1e-12)

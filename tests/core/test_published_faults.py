@@ -67,7 +67,8 @@ import torch
 
 from citer_core.cli.decoding_arguments import given_settings
 from citer_core.cli.main import build_parser, main
-from citer_core.evaluation.accuracy import operating_points, right_alone
+from citer_core.evaluation.accuracy import right_alone
+from citer_core.evaluation.run_book import operating_points
 from citer_core.labelling.label_files import label_dataset, load_labels
 from citer_core.labelling.labels import LabelSettings
 from citer_core.labelling.rollouts import MAX_ROLLOUT_TOKENS, Policy
