@@ -38,8 +38,7 @@ def embedded(args: argparse.Namespace) -> None:
     from citer_core.embedded import publish
     from citer_core.embedded.names import publish_hashes
     from citer_core.engine import Engine
-    from citer_core.evidence.lab_problems import publish_lab_problems
-    from citer_core.evidence.shipped_routers import publish_routers
+    from citer_core.evidence.shipped_routers import publish_lab_problems, publish_routers
     from citer_core.recording import read_plans, record
 
     actions: dict[str, Callable[[], object]] = {

@@ -20,8 +20,7 @@ from citer_core.cli.model_arguments import MODELS, SERVER, load_engine
 from citer_core.cli.report_file import report_file
 from citer_core.cli.terminal import say, text_table
 from citer_core.errors import SettingError
-from citer_core.measuring.capacity import Demand, Deployment, llm_only_deployment, routed_deployment
-from citer_core.measuring.closed_loop import Load, LoadPoint, closed_loop, random_arrivals
+from citer_core.measuring import capacity as estimate
 from citer_core.measuring.profile_numbers import read_profile
 
 if TYPE_CHECKING:
@@ -54,10 +53,10 @@ def capacity(args: argparse.Namespace) -> None:
     Raises:
         CiterError: an impossible demand, or a profile that cannot be read.
     """
-    demand = filled(Demand, args)
+    demand = filled(estimate.Demand, args)
     profile = read_profile(args.profile or STORED)
     costs = profile.costs
-    routed, alone = routed_deployment(costs, demand), llm_only_deployment(costs, demand)
+    routed, alone = estimate.routed_deployment(costs, demand), estimate.llm_only_deployment(costs, demand)
     if args.json:
         result = {"demand": asdict(demand), "routed": asdict(routed), "llm_only": asdict(alone)}
         sys.stdout.write(json.dumps(result, indent=1) + "\n")
@@ -70,7 +69,7 @@ def capacity(args: argparse.Namespace) -> None:
     )
 
 
-def deployment_row(name: str, found: Deployment) -> tuple[str, ...]:
+def deployment_row(name: str, found: estimate.Deployment) -> tuple[str, ...]:
     """The cells of one line: devices, how busy they are, times in ms."""
     return (
         name,
@@ -108,14 +107,14 @@ def load(args: argparse.Namespace) -> None:
         raise SettingError("load needs a server: give --llm-url, e.g. --llm-url http://host:8000/v1.")
     costs = read_profile(args.profile or STORED).costs
     slm_s = costs.slm.seconds(1, 128) + costs.router_s + costs.loop_s
-    loads = [Load(users, args.llm_share, slm_s) for users in args.users]
+    loads = [estimate.Load(users, args.llm_share, slm_s) for users in args.users]
     with report_file(args.output_file) as store:
         result = _measure(args, load_engine(args), loads)
         store(result)
         sys.stdout.write(f"{_words(result)}\n")  # also where it could not be stored
 
 
-def _measure(args: argparse.Namespace, engine: Engine, loads: list[Load]) -> dict[str, Any]:
+def _measure(args: argparse.Namespace, engine: Engine, loads: list[estimate.Load]) -> dict[str, Any]:
     from citer_core.hardware import hardware_in_words
     from citer_core.measuring.server_load import fit_service, fit_single_pass, measured_load, pass_times
     from citer_core.models.remote_lm import RemoteLM
@@ -127,10 +126,12 @@ def _measure(args: argparse.Namespace, engine: Engine, loads: list[Load]) -> dic
     times = pass_times(server, texts, USERS)
     service, single = fit_service(times), fit_single_pass(times)
     # All predictions stand before the first user asks.
-    predicted = {load.users: (closed_loop(service, load), random_arrivals(single, load)) for load in loads}
+    predicted = {
+        load.users: (estimate.closed_loop(service, load), estimate.random_arrivals(single, load)) for load in loads
+    }
     for users, (expected, _) in predicted.items():
         say(f"{users} users: {expected.tokens_per_s:.1f} tokens/s each predicted")
-    found: dict[int, list[tuple[LoadPoint, int]]] = {load.users: [] for load in loads}
+    found: dict[int, list[tuple[estimate.LoadPoint, int]]] = {load.users: [] for load in loads}
     for number in range(args.rounds):
         for load in loads:
             point, n_calls = measured_load(
@@ -154,7 +155,7 @@ def _measure(args: argparse.Namespace, engine: Engine, loads: list[Load]) -> dic
 
 
 def _summary(
-    users: int, closed: LoadPoint, at_random: LoadPoint, rounds: list[tuple[LoadPoint, int]]
+    users: int, closed: estimate.LoadPoint, at_random: estimate.LoadPoint, rounds: list[tuple[estimate.LoadPoint, int]]
 ) -> dict[str, Any]:
     """The prediction beside the least disturbed round: other work on the machine only slows users down."""
     best, n_calls = max(rounds, key=lambda found: found[0].tokens_per_s)
@@ -193,7 +194,7 @@ def load_rows(result: dict[str, Any]) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for load in result["loads"]:
         closed, at_random, got = (
-            LoadPoint(**load[name]) for name in ("predicted", "predicted_random_arrivals", "measured")
+            estimate.LoadPoint(**load[name]) for name in ("predicted", "predicted_random_arrivals", "measured")
         )
         rows.append(
             (

@@ -28,6 +28,7 @@ from citer_core.workload import Workload
 ALONE = {"always-slm": 0.0, "always-llm": 1.0}  # router and tau
 ORACLE = "disagreement"
 DECISIVE, DECISIVE_LABEL = "decisive", "Oracle of decisive tokens"
+WHOLE = ("right", "n_tokens", "n_cut", "seconds", "llm_seconds", "work")  # what most stored rows say of their answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +180,7 @@ def stored_point(engine: Engine, one: Tried, of: Iterable[int]) -> dict[str, Any
         "revision": router.revision,
         "is_shipped": one.named.is_shipped,
         "n_params": router.n_params,
-        "n_llm_tokens": sum(run.n_llm_tokens for run in one.runs),
-        **tally(one.runs),
+        **tally(one.runs, ("n_llm_tokens", *WHOLE)),
         "by_length": one.tokens(of),
     }
 
@@ -214,16 +214,20 @@ def by_length(
     }
 
 
-def tally(runs: Sequence[KeptRun]) -> dict[str, Any]:
+def tally(runs: Sequence[KeptRun], names: Sequence[str] = WHOLE) -> dict[str, Any]:
     """What the stored parts say of a set of answers: which are right, tokens, cut ones, measured seconds, passes."""
-    return {
+    known = {
+        "n": len(runs),
         "right": pack([run.is_right for run in runs]),
+        "n_right": sum(run.is_right for run in runs),
         "n_tokens": sum(run.n_tokens for run in runs),
+        "n_llm_tokens": sum(run.n_llm_tokens for run in runs),
         "n_cut": sum(run.is_cut for run in runs),
-        "seconds": round(sum(run.seconds for run in runs), 3),
-        "llm_seconds": round(sum(run.llm_seconds for run in runs), 3),
+        "seconds": round(sum(run.seconds for run in runs), 4),
+        "llm_seconds": round(sum(run.llm_seconds for run in runs), 4),
         "work": asdict(sum((run.work for run in runs), Workload())),
     }
+    return {name: known[name] for name in names}
 
 
 def length_classes(lengths: Sequence[int]) -> tuple[NDArray[np.int64], list[int]]:

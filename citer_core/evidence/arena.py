@@ -8,10 +8,12 @@ holds, and costs less. Intervals and differences are of problems drawn again, th
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +29,8 @@ NO_CONTENDERS = ("disagreement", "decisive", "outcome-fail-slm", "outcome-fail-l
 SLM, LLM = "always-slm", "always-llm"
 HELD_AGAINST = ("citer-2", "max-probability")  # the paper's router and the free one
 N_DRAWS = 2000
+PERCENTS = tuple(range(10, 65, 5))  # of the bytes of the LLM's own answers, of which a page chooses one, and sorts
+DIGITS = 5  # two more than are shown, so that hardly a number is rounded otherwise than the command does
 _Rights = NDArray[np.float64]  # [n], how right each answer is: averaged over training seeds, or of a mixture
 
 
@@ -195,6 +199,12 @@ def arenas(regime: Regime) -> list[Arena]:
     return [found for kind in regime.tables if (found := arena_of(regime, kind)) is not None]
 
 
+def right_alone(found: Sequence[Arena]) -> str:
+    """Right answers of either model on each kind."""
+    models = (("SLM", [one.slm for one in found]), ("LLM", [one.llm for one in found]))
+    return ", ".join(f"{name} {' and '.join(f'{of.mean():.1%}' for of in its)}" for name, its in models)
+
+
 def _words(found: Sequence[Arena]) -> tuple[str, ...]:
     """The first at equal bytes, with CITER and the free baseline."""
     lines = []
@@ -229,3 +239,43 @@ def _drawn(found: Sequence[Arena]) -> tuple[Figure, ...]:
         )
     )
     return tuple(replace(figure, reference=(1.0, "the LLM")) for figure in drawn)
+
+
+def arena_levels(known: Sequence[Regime]) -> list[dict[str, Any]]:
+    """The arena of every pair whose answers are kept problem by problem, at every one of `PERCENTS`, for a page.
+
+    Returns:
+        pair, title: of a regime, without its explanation; percents; percent, the one that is looked at first; kinds of
+        problems: kind, n, contenders: see `_contenders`.
+    """
+    return [
+        {
+            "pair": regime.name,
+            "title": re.split("[:(]", regime.title)[0].strip(),
+            "percents": PERCENTS,
+            "percent": round(100 * found[0].level),
+            "kinds": [{"kind": one.kind, "n": one.n, "contenders": _contenders(one)} for one in found],
+        }
+        for regime in known
+        if (found := arenas(regime))
+    ]
+
+
+def _contenders(arena: Arena) -> list[dict[str, Any]]:
+    """Label, and whether all others are held against it; the percent of the LLM's bytes that it needs, rounded up; at
+    each of `PERCENTS` the share of the gap that it recovers, with its 95% interval, and right answers: None below.
+    """
+    standings = [{one.label: one for one in arena.standings(percent / 100)} for percent in PERCENTS]
+
+    def numbers(one: Standing | None) -> tuple[float, ...] | None:
+        return tuple(round(number, DIGITS) for number in (one.gap, one.low, one.high, one.right)) if one else None
+
+    return [
+        {
+            "label": label,
+            "is_held": label in arena.held_against,
+            "needs": math.ceil(100 * points[0].at),
+            "at": [numbers(of.get(label)) for of in standings],
+        }
+        for label, points in arena.by_bytes.items()
+    ]

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from citer_core.assets import ASSETS
-from citer_core.evaluation.metrics import paired_difference
-from citer_core.evidence.arena import arenas
+from citer_core.evidence.arena import arenas, right_alone
 from citer_core.evidence.claim import NOT_MEASURED, SHARE, Claim, Stored
 from citer_core.evidence.claims import claims, headline
 from citer_core.evidence.look_back import line_of, ways
@@ -164,13 +163,9 @@ def _arena(regime: Regime) -> str:
         )
     head = ["contender", *regime.tables, f"right at {SHARE:.0%} LLM tokens"]
     n = " and ".join(f"{arena.n:,} of {arena.kind}" for arena in found)
-    alone = ", ".join(
-        f"{name} {' and '.join(f'{of.mean():.1%}' for of in its)}"
-        for name, its in (("SLM", [arena.slm for arena in found]), ("LLM", [arena.llm for arena in found]))
-    )
     return (
         f"{regime.title}; share of the gap recovered at {level:.0%} of the bytes of the LLM's own answers, on {n} "
-        f"(right alone: {alone}); measured until {regime.date}, {regime.hardware}:\n\n{table(head, rows)}"
+        f"(right alone: {right_alone(found)}); measured until {regime.date}, {regime.hardware}:\n\n{table(head, rows)}"
     )
 
 
@@ -257,12 +252,12 @@ def _real(regime: Regime) -> str:
         np.concatenate([regime.bits[kind, int(line.name)][0] for kind, line in zip(regime.tables, of, strict=True)])
         for of in (ours, free)
     )
-    mean, (low, high) = paired_difference([first], [second])
+    less = Difference.paired([first], [second])
     return (
         f"On {regime.title}, at about {SHARE:.0%} LLM tokens, a router of outcomes has {right[0]} of {ours[0].n} "
-        f"problems of {' and '.join(regime.tables)} right, {FREE} {right[1]} (difference over "
-        f"both: {100 * mean:+.1f} points, {100 * low:+.1f} to {100 * high:+.1f}), the LLM {right[2]}. An answer moves "
-        f"{bytes_of} of the LLM's own bytes."
+        f"problems of {' and '.join(regime.tables)} right, {FREE} {right[1]} (difference over both: "
+        f"{100 * less.mean:+.1f} points, {100 * less.low:+.1f} to {100 * less.high:+.1f}), the LLM {right[2]}. An "
+        f"answer moves {bytes_of} of the LLM's own bytes."
     )
 
 
@@ -273,23 +268,17 @@ def _line(regime: Regime, kind: str, router: str, share: float | None) -> Any:
 
 
 def _transfer(regime: Regime) -> str:
-    rows = [
-        [
-            one.tested_on,
-            NAMES[one.router],
-            one.trained_on,
-            f"{int(one.right.sum())} of {len(one.right)}",
-            _points(less),
-        ]
-        for one, less in compared_with_own(regime, BENCHMARKS)
-    ]
+    rows = []
+    for one, less in compared_with_own(regime, BENCHMARKS):
+        right = f"{int(one.right.sum())} of {len(one.right)}"
+        rows.append([one.tested_on, NAMES[one.router], one.trained_on, right, _points(less)])
     return table(("tested on", "router", "learned from", "right", "less its own"), rows)
 
 
 def _outcomes() -> str:
     rows = []
     for key, name in ROWS.items():
-        found = _rolled_out(f"qwen-{key}-outcome")
+        found = _lines(BENCHMARKS / "rollouts" / f"qwen-{key}-outcome.jsonl")
         ended = [tuple(outcome[1:]) for row in found for outcome in row["rollouts"]]
         counts = [f"{ended.count(way):,}" for way in ((1, 1), (0, 1), (1, 0), (0, 0))]
         rows.append([f"{len(found)} of {name}", *counts])
@@ -378,10 +367,6 @@ def _share(accuracy: Mapping[str, Any]) -> str:
 
 def _points(found: Difference) -> str:
     return f"{100 * found.mean:+.1f} ({100 * found.low:+.1f} to {100 * found.high:+.1f})"
-
-
-def _rolled_out(name: str) -> list[Any]:
-    return _lines(BENCHMARKS / "rollouts" / f"{name}.jsonl")
 
 
 def _json(path: Path) -> Any:

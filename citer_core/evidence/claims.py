@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from citer_core.evidence import look_back, questions, truths
-from citer_core.evidence.arena import answered, arenas
+from citer_core.evidence.arena import answered, arenas, right_alone
 from citer_core.evidence.claim import (
     SHARE,
     Claim,
@@ -32,10 +32,9 @@ from citer_core.evidence.claim import (
     said,
     verdict_of,
 )
-from citer_core.evidence.languages import in_languages
 from citer_core.evidence.regime import NEAR, SHARES, Difference, Regime
 from citer_core.evidence.regimes import BENCHMARKS, regimes
-from citer_core.evidence.transfer import transferred
+from citer_core.evidence.transfer import in_languages, transferred
 
 LED_BY = {
     look_back.LABEL: "look-back, where the LLM takes back the first slip of what it reads,",
@@ -211,14 +210,10 @@ def headline(regime: Regime) -> str:
     told = sorted(best, key=lambda name: -sum(best[name]))
     said = [f"{LED_BY[name]}@ {' and '.join(f'{gap:.0%}' for gap in best[name])}" for name in told]
     words = ", ".join(said).replace("@", " recovers", 1).replace("@", "")
-    alone = [
-        f"{name} {' and '.join(f'{of.mean():.1%}' for of in rights)}"
-        for name, rights in (("SLM", [one.slm for one in found]), ("LLM", [one.llm for one in found]))
-    ]
     return (
         f"At {level:.0%} of the bytes of the LLM's own answers, {words} of the gap between both models "
         f"({found[0].n:,} unseen problems of {' and '.join(one.kind for one in found)} each; right alone: "
-        f"{', '.join(alone)})."
+        f"{right_alone(found)})."
     )
 
 

@@ -18,8 +18,7 @@ from citer_core.decode_settings import in_words
 from citer_core.engine import Engine
 from citer_core.evaluation.run_book import RunBook, threshold_for
 from citer_core.evaluation.shortcut import compare_branches
-from citer_core.evidence import look_back
-from citer_core.evidence.accuracy import ALONE, Named, by_length, by_share, named_routers, run_book, tally, tried
+from citer_core.evidence import accuracy, look_back
 from citer_core.evidence.advice import UNTRAINED
 from citer_core.evidence.decisive import flip_decisions
 from citer_core.evidence.overhead import measure_overhead
@@ -123,45 +122,41 @@ def _learn_from(asked: Measurement, labels: str) -> None:
 
 def _transfer(engine: Engine, asked: Measurement, say: Say) -> Any:
     """Routers of one format and of both, each on each, at one share."""
-    everything, plan = _everything(engine, asked, say), asked.plan
+    plan = asked.plan
+    named, seed = accuracy.Named, plan.seeds[0]
     base = sorted({learner.name.rpartition("-")[0] for learner in transferred()})
-    trained_on = {Named(f"{name}@{plan.seeds[0]}", name, ""): "both" for name in base}
-    trained_on |= {Named(f"{name}-{kind}@{plan.seeds[0]}", name, ""): kind for name in base for kind in FORMATS}
+    trained_on = {named(f"{name}@{seed}", name, ""): "both" for name in base}
+    trained_on |= {named(f"{name}-{kind}@{seed}", name, ""): kind for name in base for kind in FORMATS}
     rows = []
     for tested_on in FORMATS:
-        with run_book(everything, asked.work, tested_on, plan) as book:
-            at_share = [(named, AT_SHARE) for named in trained_on]
-            for one in tried(book, plan.test(tested_on), plan.tuning(tested_on), at_share):
-                name, n_right = one.named.router, sum(run.is_right for run in one.runs)
-                rows.append(
-                    {name: one.about[name] for name in ("router", "share_wanted", "threshold", "right")}
-                    | {
-                        "trained_on": trained_on[one.named],
-                        "tested_on": tested_on,
-                        "n": len(one.runs),
-                        "n_tokens": sum(run.n_tokens for run in one.runs),
-                        "n_llm_tokens": sum(run.n_llm_tokens for run in one.runs),
-                    }
-                )
-                say(f"{name} of {trained_on[one.named]} on {tested_on}: {n_right} of {len(one.runs)}")
+        with _book(engine, asked, tested_on, say) as book:
+            at_share = [(one, AT_SHARE) for one in trained_on]
+            for one in accuracy.tried(book, plan.test(tested_on), plan.tuning(tested_on), at_share):
+                row = {
+                    **{name: one.about[name] for name in ("router", "share_wanted", "threshold")},
+                    "trained_on": trained_on[one.named],
+                    "tested_on": tested_on,
+                    **accuracy.tally(one.runs, ("n", "right", "n_tokens", "n_llm_tokens")),
+                }
+                rows.append(row)
+                n_right = sum(run.is_right for run in one.runs)
+                say(f"{row['router']} of {row['trained_on']} on {tested_on}: {n_right} of {row['n']}")
     return rows
 
 
 def _speculative(engine: Engine, asked: Measurement, say: Say) -> Any:
     """All formats one after another: beside other work, seconds of single answers would say nothing."""
-    plan = asked.plan
-    everything = _everything(engine, asked, say)
+    plan, found = asked.plan, {}
     keys = [_key(name, plan) for name in ("max-probability", _second(plan), "citer-outcome")]
-    found = {}
     for data_type in FORMATS:
         test = plan.test(data_type)
-        with run_book(everything, asked.work, data_type, plan) as book:
+        with _book(engine, asked, data_type, say) as book:
             taus = {key: threshold_for(book, key, plan.tuning(data_type), AT_SHARE) for key in keys}
         runs = speculated(engine, test, asked.work / f"speculative-{data_type}.jsonl", plan, say)
-        timed_ways: list[TimedWay] = [(name, tau, ()) for name, tau in {**ALONE, **taus}.items()]
+        timed_ways: list[TimedWay] = [(name, tau, ()) for name, tau in {**accuracy.ALONE, **taus}.items()]
         timed_ways += [(_key(way.router, plan), 0.0, way.others) for way in look_back.ways((look_back.USUAL_RATIO,))]
         say(f"{data_type}: {plan.n_timed} problems one at a time, in {len(timed_ways) + 1} ways")
-        timed = one_by_one(everything, test.problems[: plan.n_timed], timed_ways, plan)
+        timed = one_by_one(book.engine, test.problems[: plan.n_timed], timed_ways, plan)
         found[data_type] = described(runs) | {
             "one_by_one": [row | {"router": row["router"].partition("@")[0]} for row in timed]
         }
@@ -194,22 +189,21 @@ _WHOLE: dict[str, Callable[[Engine, Measurement, Say], Any]] = {
 
 
 def _accuracy(engine: Engine, asked: Measurement, data_type: DataType, say: Say) -> Any:
-    everything = _everything(engine, asked, say)
-    with run_book(everything, asked.work, data_type, asked.plan) as book:
-        return by_share(book, data_type, asked.plan, _compared(engine, everything), say)
+    with _book(engine, asked, data_type, say) as book:
+        return accuracy.by_share(book, data_type, asked.plan, _compared(engine, book.engine), say)
 
 
 def _length(engine: Engine, asked: Measurement, data_type: DataType, say: Say) -> Any:
-    everything, plan = _everything(engine, asked, say), asked.plan
-    with run_book(everything, asked.work, data_type, plan) as book:
-        routers = _compared(engine, everything)
-        return by_length(book, plan.test(data_type), plan.tuning(data_type), routers, AT_SHARE)
+    plan = asked.plan
+    with _book(engine, asked, data_type, say) as book:
+        routers = _compared(engine, book.engine)
+        return accuracy.by_length(book, plan.test(data_type), plan.tuning(data_type), routers, AT_SHARE)
 
 
-def _compared(shipped: Engine, everything: Engine) -> list[Named]:
+def _compared(shipped: Engine, everything: Engine) -> list[accuracy.Named]:
     """The routers that are compared, without those that have seen one format only."""
     of_one_format = {learner.name for learner in transferred()}
-    named = named_routers(everything, shipped, {learner.name for learner in variations()})
+    named = accuracy.named_routers(everything, shipped, {learner.name for learner in variations()})
     return [one for one in named if one.router not in of_one_format]
 
 
@@ -224,27 +218,23 @@ def _shortcut(engine: Engine, asked: Measurement, data_type: DataType, say: Say)
     for name, policy in policies.items():
         say(f"{data_type}: both branches of {plan.n_branches} tokens of each case, {name}")
         report = compare_branches(engine.pair, examples, policy, plan.n_branches, plan.seeds[0])
-        found[name] = {
-            "threshold": policy.threshold,
-            "n_examples": report["n_examples"],
-            "cases": report["cases"],
-        }
+        found[name] = {"threshold": policy.threshold} | {key: report[key] for key in ("n_examples", "cases")}
     return found
 
 
 def _misjudged(engine: Engine, asked: Measurement, data_type: DataType, say: Say) -> Any:
-    everything = _everything(engine, asked, say)
-    key = f"{_second(asked.plan)}@{asked.plan.seeds[0]}"
-    with run_book(everything, asked.work, data_type, asked.plan) as book:
-        threshold = threshold_for(book, key, asked.plan.tuning(data_type), AT_SHARE)
-    say(f"{data_type}: every decision of {asked.plan.n_flipped} answers flipped")
-    return flip_decisions(everything, key, threshold, data_type, asked.plan) | {"router": key.partition("@")[0]}
+    plan = asked.plan
+    key = f"{_second(plan)}@{plan.seeds[0]}"
+    with _book(engine, asked, data_type, say) as book:
+        threshold = threshold_for(book, key, plan.tuning(data_type), AT_SHARE)
+    say(f"{data_type}: every decision of {plan.n_flipped} answers flipped")
+    return flip_decisions(book.engine, key, threshold, data_type, plan) | {"router": key.partition("@")[0]}
 
 
 def _look_back(engine: Engine, asked: Measurement, data_type: DataType, say: Say) -> Any:
     test = asked.plan.test(data_type)
     few = replace(test, problems=test.problems[: asked.plan.n_grid])
-    with run_book(_everything(engine, asked, say), asked.work, data_type, asked.plan) as book:
+    with _book(engine, asked, data_type, say) as book:
         points = _looked(book, test, look_back.ways(), asked.plan, say)
         grid = _looked(book, few, look_back.grid(), asked.plan, say)
     return {"n": len(test.problems), "points": points, "n_grid": len(few.problems), "grid": grid}
@@ -252,7 +242,7 @@ def _look_back(engine: Engine, asked: Measurement, data_type: DataType, say: Say
 
 def _rules(engine: Engine, asked: Measurement, data_type: DataType, say: Say) -> Any:
     test = asked.plan.test(data_type)
-    with run_book(engine, asked.work, data_type, asked.plan) as book:
+    with accuracy.run_book(engine, asked.work, data_type, asked.plan) as book:
         return {"n": len(test.problems), "points": _looked(book, test, look_back.rules(), asked.plan, say)}
 
 
@@ -272,8 +262,7 @@ def _looked(
                 "label": way.label,
                 "settings": dict(way.others),
                 "n_params": book.engine.router(key).n_params,
-                "n_llm_tokens": sum(run.n_llm_tokens for run in runs),
-                **tally(runs),
+                **accuracy.tally(runs, ("n_llm_tokens", *accuracy.WHOLE)),
                 **({"threshold": way.tau} if way.tau else {}),
             }
         )
@@ -309,3 +298,8 @@ def _everything(engine: Engine, asked: Measurement, say: Say) -> Engine:
     """The pair's own routers and those of the part `routers`, which are made where they are missing."""
     trained = RouterShop(engine.pair, asked.work, asked.plan, say).trained()
     return Engine(engine.pair, {**{name: engine.router(name) for name in engine.router_names}, **trained})
+
+
+def _book(engine: Engine, asked: Measurement, data_type: DataType, say: Say) -> RunBook:
+    """The runs of one format by every router there is."""
+    return accuracy.run_book(_everything(engine, asked, say), asked.work, data_type, asked.plan)

@@ -6,16 +6,16 @@ Measured one token at a time, medians. Knows nothing about problems.
 from __future__ import annotations
 
 import statistics
-import time
-from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from citer_core.cost import ROUTER_BYTES_PER_PARAM
 from citer_core.engine import Engine
+from citer_core.measuring.device_probe import seconds_of
 from citer_core.models.reader import Reader
-from citer_core.routing.router import RouterFeatures
+from citer_core.routing.router import Router, RouterFeatures
 
 N_CACHED = 120
 SKIPPED = (0, 1, 3, 7, 15, 31, 63)
@@ -35,60 +35,39 @@ def measure_overhead(engine: Engine, n_times: int = N_TIMES) -> dict[str, Any]:
     slm = Reader(pair.slm)
     slm.read([ids[:N_CACHED]])
     reading = slm.read([ids[: N_CACHED + 1]])
-    features = RouterFeatures(reading.hidden, reading.logits)
     routers = []
     for name in engine.router_names:
         router = engine.router(name)
         if router.reads_llm or name.startswith("always"):
             continue
 
-        def ask(router: Any = router) -> None:
+        def ask(router: Router = router) -> Tensor:
             # The softmax that uncertainties are read from belongs to the router that needs it.
-            router.confidence(RouterFeatures(features.hidden, features.logits)).item()
+            return router.confidence(RouterFeatures(reading.hidden, reading.logits))
 
         n = router.n_params
-        routers.append(
-            {
-                "router": name,
-                "n_params": n,
-                "ms": _median_ms(ask, n_times),
-                "mb": n * ROUTER_BYTES_PER_PARAM / 1e6,
-                "mflop": 2 * n / 1e6,
-            }
-        )
+        ms = round(1000 * seconds_of(ask, n_times), 4)
+        size = {"mb": n * ROUTER_BYTES_PER_PARAM / 1e6, "mflop": 2 * n / 1e6}
+        routers.append({"router": name, "n_params": n, "ms": ms, **size})
     llm = Reader(pair.local_llm)
     llm.read([ids[:N_CACHED]])
-
-    def step(lm: Reader, n_new: int) -> float:
-        lm.truncate(0, N_CACHED)
-        return lm.read([ids[: N_CACHED + n_new]]).seconds * 1000
-
     again = Reader(pair.local_llm, reuses=False)
 
-    def kept_ms(n_skipped: int) -> float:
-        return _median(lambda: step(llm, n_skipped + 1), n_times)
+    def step_ms(lm: Reader, n_new: int) -> float:
+        def measured() -> float:
+            if lm is not again:
+                lm.truncate(0, N_CACHED)
+            return 1000 * lm.read([ids[: N_CACHED + n_new]]).seconds
 
-    def again_ms(n_skipped: int) -> float:
-        return _median(lambda: 1000 * again.read([ids[: N_CACHED + n_skipped + 1]]).seconds, n_times)
+        measured()  # the first one pays for what is made once
+        return round(statistics.median(measured() for _ in range(n_times)), 4)
 
     return {
         "routers": routers,
         "n_cached": N_CACHED,
-        "slm_step_ms": _median(lambda: step(slm, 1), n_times),
-        "llm_step_ms": _median(lambda: step(llm, 1), n_times),
-        "switch": [{"n_skipped": n, "kept_ms": kept_ms(n), "again_ms": again_ms(n)} for n in SKIPPED],
+        "slm_step_ms": step_ms(slm, 1),
+        "llm_step_ms": step_ms(llm, 1),
+        "switch": [
+            {"n_skipped": n, "kept_ms": step_ms(llm, n + 1), "again_ms": step_ms(again, n + 1)} for n in SKIPPED
+        ],
     }
-
-
-def _median_ms(work: Callable[[], None], n_times: int) -> float:
-    def timed() -> float:
-        start = time.perf_counter()
-        work()
-        return 1000 * (time.perf_counter() - start)
-
-    return _median(timed, n_times)
-
-
-def _median(measured: Callable[[], float], n_times: int) -> float:
-    measured()  # the first one pays for what is made once
-    return round(statistics.median(measured() for _ in range(n_times)), 4)

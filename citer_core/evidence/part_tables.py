@@ -1,14 +1,14 @@
-"""The tables of fields of the evidence's stored parts: the head that all have, and the content of each; and what rounds
-of labels and the routers that learn from them are called there.
+"""The tables of fields of the content of the evidence's stored parts; and what rounds of labels and the routers that
+learn from them are called there.
 
 Imports no torch.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from citer_core.cost import MODEL
 from citer_core.decode_settings import MAX_NEW_TOKENS, SETTINGS
 from citer_core.gate.fields import Choice, Flag, Kind, ListOf, MapOf, Maybe, Real, Record, Row, Text, Whole
 from citer_core.workload import PASSES, WORKLOAD
@@ -30,225 +30,137 @@ PARTS = {  # in the order in which they are measured
 MAX_PROBLEMS, MAX_POINTS, N_LENGTHS = 20_000, 5_000, 4
 FORMATS = Choice("math", "mc")
 SHARE, COUNT, SECONDS = Real(0.0, 1.0), Whole(), Real(0.0, 1e9)
-_NAME = Text(200, 1)
+NAME = Text(200, 1)
 HEX = Text(MAX_PROBLEMS // 4 + 2, 0, "0123456789abcdef")
-HEAD: dict[str, Kind[Any]] = {
-    "part": Choice(*PARTS),
-    **dict.fromkeys(("title", "pair", "pair_revision", "dtype"), _NAME),
-    **dict.fromkeys(("slm", "llm"), MODEL),
-    "date": Text(10, 10),
-    "hardware": Text(300),
-    "command": Text(500),
-    "code_version": Text(100),
-    "plan": MapOf(Maybe(ListOf(Real(0.0, 1e9), 100)), 40),
-    "seconds": SECONDS,
-}
+
+
+def fields(kind: Kind[Any], *names: str) -> dict[str, Kind[Any]]:
+    """Several of one kind."""
+    return dict.fromkeys(names, kind)
+
+
+def record(*groups: Mapping[str, Kind[Any]], **more: Kind[Any]) -> Record:
+    """An object of groups of fields and of single ones."""
+    return Record({name: kind for group in (*groups, more) for name, kind in group.items()})
+
+
+_N, _SEED, _PARAMS = Whole(1, MAX_PROBLEMS), Whole(0, 10**6), fields(COUNT, "n_params", "n_llm_tokens")
+_LENGTHS = Text(MAX_PROBLEMS, 1, "0123")  # the quarter of each problem
+_BOUNDS = ListOf(COUNT, N_LENGTHS - 1, N_LENGTHS - 1)
 _QUARTERS = ListOf(Row(COUNT, COUNT), N_LENGTHS, N_LENGTHS)
+_SECONDS = fields(SECONDS, "seconds", "llm_seconds")
 _WHO: dict[str, Kind[Any]] = {
-    "router": _NAME,
-    "label": _NAME,
-    "seed": Maybe(Whole(0, 10**6)),
-    "share_wanted": Maybe(SHARE),
-    "threshold": SHARE,
-}
-_TALLY: dict[str, Kind[Any]] = {
-    "right": HEX,
-    "n_tokens": Whole(1),
-    "n_cut": COUNT,
-    **dict.fromkeys(("seconds", "llm_seconds"), SECONDS),
-    "work": WORKLOAD,
-}
-_POINT = Record(
-    {
-        **_WHO,
-        **_TALLY,
-        "revision": Text(64),
-        "is_shipped": Flag(),
-        **dict.fromkeys(("n_params", "n_llm_tokens"), COUNT),
-        "by_length": _QUARTERS,
-    }
+    **fields(NAME, "router", "label"), "seed": Maybe(_SEED), "share_wanted": Maybe(SHARE), "threshold": SHARE,
+}  # fmt: skip
+_TALLY: dict[str, Kind[Any]] = {"right": HEX, "n_tokens": Whole(1), "n_cut": COUNT, **_SECONDS, "work": WORKLOAD}
+_POINT = record(_WHO, _TALLY, _PARAMS, revision=Text(64), is_shipped=Flag(), by_length=_QUARTERS)
+_ACCURACY = record(
+    n=_N, n_tuning=COUNT, length_of=_LENGTHS, length_bounds=_BOUNDS, points=ListOf(_POINT, MAX_POINTS, 1)
 )
-_ACCURACY = Record(
-    {
-        "n": Whole(1, MAX_PROBLEMS),
-        "n_tuning": COUNT,
-        "length_of": Text(MAX_PROBLEMS, 1, "0123"),
-        "length_bounds": ListOf(COUNT, N_LENGTHS - 1, N_LENGTHS - 1),
-        "points": ListOf(_POINT, MAX_POINTS, 1),
-    }
+_ROUND = record(
+    fields(NAME, "labels", "policy"),
+    fields(COUNT, "n_rolled_out", "n_prefer_slm"),
+    fields(Maybe(COUNT), "n_compared", "n_flips"),
+    threshold=SHARE,
 )
-_ROUTERS = Record(
-    {
-        "cases": MapOf(Record({"n_tokens": Whole(1), "shares": Row(SHARE, SHARE, SHARE)}), 2),
-        "rounds": ListOf(
-            Record(
-                {
-                    **dict.fromkeys(("labels", "policy"), _NAME),
-                    "threshold": SHARE,
-                    **dict.fromkeys(("n_rolled_out", "n_prefer_slm"), COUNT),
-                    **dict.fromkeys(("n_compared", "n_flips"), Maybe(COUNT)),
-                }
-            ),
-            20,
-        ),
-        "routers": ListOf(
-            Record(
-                {
-                    **dict.fromkeys(("router", "kind", "labels"), _NAME),
-                    "seed": Whole(0, 10**6),
-                    **dict.fromkeys(("auc", "auc_max_probability"), Maybe(SHARE)),
-                    "ece": SHARE,
-                    "validation_loss": Real(-1e9, 1e9),
-                    "n_tokens": COUNT,
-                }
-            ),
-            200,
-        ),
-        "outcomes": Record(dict.fromkeys(("both_right", "slm_only", "llm_only", "neither"), COUNT)),
-        "seconds": MapOf(SECONDS, 300),
-    }
+_LEARNED = record(
+    fields(NAME, "router", "kind", "labels"),
+    fields(Maybe(SHARE), "auc", "auc_max_probability"),
+    seed=_SEED,
+    ece=SHARE,
+    validation_loss=Real(-1e9, 1e9),
+    n_tokens=COUNT,
 )
-_BRANCHES = Record(
-    {
-        **dict.fromkeys(("n_tokens", "n", "n_same_token", "n_decided", "n_undecided", "n_right"), COUNT),
-        **{f"slm_{a}_llm_{b}": COUNT for a in ("right", "wrong") for b in ("right", "wrong")},
-    }
+_ROUTERS = record(
+    cases=MapOf(record(n_tokens=Whole(1), shares=Row(SHARE, SHARE, SHARE)), 2),
+    rounds=ListOf(_ROUND, 20),
+    routers=ListOf(_LEARNED, 200),
+    outcomes=record(fields(COUNT, "both_right", "slm_only", "llm_only", "neither")),
+    seconds=MapOf(SECONDS, 300),
 )
-_SHORTCUT = MapOf(Record({"threshold": SHARE, "n_examples": COUNT, "cases": MapOf(_BRANCHES, 3)}), 8)
-_FLIPS = Record(dict.fromkeys(("n", "n_lost", "n_won"), COUNT))
-_MISJUDGED = Record(
-    {
-        "router": _NAME,
-        "threshold": SHARE,
-        **dict.fromkeys(("n_problems", "n_right", "n_tokens", "n_llm_tokens"), COUNT),
-        **dict.fromkeys(("to_slm", "to_llm"), _FLIPS),
-    }
+_BRANCHES = record(
+    fields(COUNT, "n_tokens", "n", "n_same_token", "n_decided", "n_undecided", "n_right"),
+    fields(COUNT, *(f"slm_{a}_llm_{b}" for a in ("right", "wrong") for b in ("right", "wrong"))),
 )
-_TRANSFER = ListOf(
-    Record(
-        {
-            "router": _NAME,
-            "trained_on": Text(20, 1),
-            "tested_on": FORMATS,
-            "share_wanted": SHARE,
-            "threshold": SHARE,
-            "n": Whole(1, MAX_PROBLEMS),
-            "right": HEX,
-            **dict.fromkeys(("n_tokens", "n_llm_tokens"), COUNT),
-        }
-    ),
-    200,
+_SHORTCUT = MapOf(record(threshold=SHARE, n_examples=COUNT, cases=MapOf(_BRANCHES, 3)), 8)
+_FLIPS = record(fields(COUNT, "n", "n_lost", "n_won"))
+_MISJUDGED = record(
+    fields(COUNT, "n_problems", "n_right", "n_tokens", "n_llm_tokens"),
+    fields(_FLIPS, "to_slm", "to_llm"),
+    router=NAME,
+    threshold=SHARE,
 )
-_OVERHEAD = Record(
-    {
-        "routers": ListOf(
-            Record({"router": _NAME, "n_params": COUNT, **dict.fromkeys(("ms", "mb", "mflop"), SECONDS)}), 100
-        ),
-        **dict.fromkeys(("slm_step_ms", "llm_step_ms"), SECONDS),
-        "n_cached": COUNT,
-        "switch": ListOf(Record({"n_skipped": COUNT, "kept_ms": SECONDS, "again_ms": SECONDS}), 20),
-    }
+_CARRIED = record(
+    fields(SHARE, "share_wanted", "threshold"),
+    fields(COUNT, "n_tokens", "n_llm_tokens"),
+    router=NAME,
+    trained_on=Text(20, 1),
+    tested_on=FORMATS,
+    n=_N,
+    right=HEX,
 )
-_LENGTH = Record(
-    {
-        "n": Whole(1, MAX_PROBLEMS),
-        **dict.fromkeys(("question_of", "answer_of"), Text(MAX_PROBLEMS, 1, "0123")),
-        **dict.fromkeys(("question_bounds", "answer_bounds"), ListOf(COUNT, N_LENGTHS - 1, N_LENGTHS - 1)),
-        "points": ListOf(
-            Record({**_WHO, "right": HEX, **dict.fromkeys(("by_question", "by_answer"), _QUARTERS)}), MAX_POINTS, 1
-        ),
-    }
+_OVERHEAD = record(
+    fields(SECONDS, "slm_step_ms", "llm_step_ms"),
+    routers=ListOf(record(fields(SECONDS, "ms", "mb", "mflop"), router=NAME, n_params=COUNT), 100),
+    n_cached=COUNT,
+    switch=ListOf(record(fields(SECONDS, "kept_ms", "again_ms"), n_skipped=COUNT), 20),
+)
+_LENGTH = record(
+    fields(_LENGTHS, "question_of", "answer_of"),
+    fields(_BOUNDS, "question_bounds", "answer_bounds"),
+    n=_N,
+    points=ListOf(record(_WHO, fields(_QUARTERS, "by_question", "by_answer"), right=HEX), MAX_POINTS, 1),
 )
 _OTHERS = MapOf(Real(0.0, float(MAX_NEW_TOKENS)), len(SETTINGS))  # settings beside tau
-_SPECULATIVE = Record(
-    {
-        **_TALLY,
-        "n": Whole(1, MAX_PROBLEMS),
-        **dict.fromkeys(("n_drafted", "n_accepted"), COUNT),
-        "one_by_one": ListOf(
-            Record(
-                {
-                    "router": _NAME,
-                    "threshold": Maybe(SHARE),
-                    "n": Whole(1, MAX_PROBLEMS),
-                    **dict.fromkeys(("n_right", "n_tokens", "n_llm_tokens"), COUNT),
-                    **dict.fromkeys(("seconds", "llm_seconds"), SECONDS),
-                },
-                {"settings": _OTHERS},
-            ),
-            100,
-            1,
-        ),
-    }
+_TIMED = record(
+    fields(COUNT, "n_right", "n_tokens", "n_llm_tokens"), _SECONDS, router=NAME, threshold=Maybe(SHARE), n=_N
 )
-_LOOKED = ListOf(
-    Record(
-        {**_TALLY, "router": _NAME, "label": Text(200), "settings": _OTHERS, "n_params": COUNT, "n_llm_tokens": COUNT},
-        {"threshold": SHARE},  # 0 where it is not said
-    ),
-    500,
-    1,
+_SPECULATIVE = record(
+    _TALLY,
+    fields(COUNT, "n_drafted", "n_accepted"),
+    n=_N,
+    one_by_one=ListOf(Record(_TIMED.required, {"settings": _OTHERS}), 100, 1),
 )
-_RULES = Record({"n": Whole(1, MAX_PROBLEMS), "points": _LOOKED})
+_LOOKED_AT = record(_TALLY, _PARAMS, router=NAME, label=Text(200), settings=_OTHERS)
+_LOOKED = ListOf(Record(_LOOKED_AT.required, {"threshold": SHARE}), 500, 1)  # 0 where it is not said
+_RULES = record(n=_N, points=_LOOKED)
+_LOOK_BACK = record(n=_N, points=_LOOKED, n_grid=_N, grid=_LOOKED)
 _TRUTH = Choice("gold", "llm", "walk")
-_TRUTHS = Record(
-    {
-        "n": Whole(1, MAX_PROBLEMS),
-        "labels": ListOf(
-            Record({"truth": _TRUTH, **dict.fromkeys(("n_problems", "n_tokens"), COUNT), "seconds": SECONDS}), 3
-        ),
-        "points": ListOf(
-            Record(
-                {
-                    "truth": _TRUTH,
-                    "seed": Whole(0, 10**6),
-                    **dict.fromkeys(("share_wanted", "threshold"), SHARE),
-                    "right": HEX,
-                    **dict.fromkeys(("n_labelled", "n_tokens", "n_llm_tokens"), Whole()),
-                }
-            ),
-            MAX_POINTS,
-            1,
-        ),
-    }
+_LABELLED = record(fields(COUNT, "n_problems", "n_tokens"), truth=_TRUTH, seconds=SECONDS)
+_OF_TRUTH = record(
+    fields(SHARE, "share_wanted", "threshold"),
+    fields(COUNT, "n_labelled", "n_tokens", "n_llm_tokens"),
+    truth=_TRUTH,
+    seed=_SEED,
+    right=HEX,
 )
-_LOOK_BACK = Record({"n": Whole(1, MAX_PROBLEMS), "points": _LOOKED, "n_grid": Whole(1, MAX_PROBLEMS), "grid": _LOOKED})
-_SPENT: dict[str, Kind[Any]] = {"seconds": SECONDS, "slm": PASSES, "llm": PASSES}
-_SETUP = Record(
-    {
-        "n_labelled": Whole(1),
-        "share_wanted": SHARE,
-        "labels": ListOf(Record({"labels": _NAME, "n_problems": Whole(1, MAX_PROBLEMS), **_SPENT}), 20),
-        "training": ListOf(
-            Record(
-                {
-                    "router": _NAME,
-                    "seconds": SECONDS,
-                    "n_params": COUNT,
-                    "n_epochs": COUNT,
-                    **dict.fromkeys(("flops", "n_bytes"), Real(0.0, 1e30)),
-                }
-            ),
-            20,
-        ),
-        "tuning": ListOf(Record({"router": _NAME, "n_answers": COUNT, **_SPENT}), 20),
-        "roads": MapOf(ListOf(_NAME, 20), 20),
-    },
-    {"kinds": ListOf(_NAME, 10, 1)},  # of problems; without it all that its regime has
+_TRUTHS = record(n=_N, labels=ListOf(_LABELLED, 3), points=ListOf(_OF_TRUTH, MAX_POINTS, 1))
+_SPENT: dict[str, Kind[Any]] = {"seconds": SECONDS, **fields(PASSES, "slm", "llm")}
+_TRAINED = record(
+    fields(COUNT, "n_params", "n_epochs"), fields(Real(0.0, 1e30), "flops", "n_bytes"), router=NAME, seconds=SECONDS
+)
+_SETUP = record(
+    n_labelled=Whole(1),
+    share_wanted=SHARE,
+    labels=ListOf(record(_SPENT, labels=NAME, n_problems=_N), 20),
+    training=ListOf(_TRAINED, 20),
+    tuning=ListOf(record(_SPENT, router=NAME, n_answers=COUNT), 20),
+    roads=MapOf(ListOf(NAME, 20), 20),
 )
 CONTENT: dict[str, Kind[Any]] = {
     "routers": _ROUTERS,
     "accuracy": MapOf(_ACCURACY, 2),
     "shortcut": MapOf(_SHORTCUT, 2),
     "misjudged": MapOf(_MISJUDGED, 2),
-    "transfer": _TRANSFER,
+    "transfer": ListOf(_CARRIED, 200),
     "overhead": _OVERHEAD,
     "length": MapOf(_LENGTH, 2),
     "speculative": MapOf(_SPECULATIVE, 2),
     "look_back": MapOf(_LOOK_BACK, 2),
     "rules": MapOf(_RULES, 2),
     "truths": MapOf(_TRUTHS, 2),
-    "setup": _SETUP,
+    # The kinds are those of problems; without them it is of all that its regime has.
+    "setup": Record(_SETUP.required, {"kinds": ListOf(NAME, 10, 1)}),
 }
 OUTCOME = "outcome"  # labels that have no rounds
 _PUBLISHED = "published-"

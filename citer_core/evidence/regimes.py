@@ -21,10 +21,10 @@ from citer_core.cost import ModelSpec
 from citer_core.decode_settings import Others
 from citer_core.errors import DatasetError, GateError
 from citer_core.evaluation.metrics import unpack
-from citer_core.evidence.part_tables import COUNT, HEX, SHARE
+from citer_core.evidence.part_tables import COUNT, HEX, SHARE, fields, record
 from citer_core.evidence.regime import ALONE, NAMES, NEAR, SHARES, Regime, counted, of_seeds, table_of
 from citer_core.evidence.stored import StoredPart, stored_parts
-from citer_core.gate.fields import Kind, ListOf, MapOf, Maybe, Real, Record, Text, Whole
+from citer_core.gate.fields import ListOf, MapOf, Maybe, Real, Record, Text, Whole
 from citer_core.gate.json_file import read_json, read_json_lines
 from citer_core.workload import WORKLOAD, Workload
 
@@ -32,31 +32,22 @@ BENCHMARKS = ASSETS / "benchmarks"
 REAL_TITLE = "Qwen2.5-Coder 0.5B / 1.5B (official Q4_K_M files, unpacked)"
 REAL_PAIR = {"qwen-gsm8k-200": "GSM8K", "qwen-cqa-200": "CommonsenseQA"}
 _TEXT, _BYTES_SHARE = Text(500, 1), Real(0.0, 100.0)
-_ACCURACY = Record({"n": Whole(1, 10**6), "n_correct": Whole(0, 10**6)})
-_WHO: dict[str, Kind[Any]] = {
-    "router": Text(100, 1),
-    "threshold": SHARE,
-    "accuracy": _ACCURACY,
-    "llm_token_share": SHARE,
-}
-_EVALUATED = Record(
-    {
-        **_WHO,
-        "n_tokens": Whole(1),
-        **dict.fromkeys(("n_bytes", "flops"), Real(0.0, 1e30)),
-        "bytes_share": _BYTES_SHARE,
-        "measured_s": Maybe(Real(0.0, 1e9)),  # none where the process was paused in between
-        "date": Text(10, 10),
-        "hardware": _TEXT,
-    },
-    {"n_cut": Maybe(COUNT), "right": Maybe(HEX), "work": WORKLOAD},
+_ACCURACY = record(n=Whole(1, 10**6), n_correct=Whole(0, 10**6))
+_WHO = fields(SHARE, "threshold", "llm_token_share") | {"router": Text(100, 1), "accuracy": _ACCURACY}
+_EVALUATED = record(
+    _WHO,
+    fields(Real(0.0, 1e30), "n_bytes", "flops"),
+    n_tokens=Whole(1),
+    bytes_share=_BYTES_SHARE,
+    measured_s=Maybe(Real(0.0, 1e9)),  # none where the process was paused in between
+    date=Text(10, 10),
+    hardware=_TEXT,
 )
-_MATCHED = Record(
-    {
-        **dict.fromkeys(("title", "pair", "pair_revision", "date", "hardware", "command"), _TEXT),
-        "points": MapOf(ListOf(Record({**_WHO, "share_wanted": SHARE, "bytes_share": _BYTES_SHARE}), 1000), 2),
-        "alone": MapOf(Record({"slm": _ACCURACY, "llm": _ACCURACY}), 2),
-    }
+_ROW = Record(_EVALUATED.required, {"n_cut": Maybe(COUNT), "right": Maybe(HEX), "work": WORKLOAD})
+_MATCHED = record(
+    fields(_TEXT, "title", "pair", "pair_revision", "date", "hardware", "command"),
+    points=MapOf(ListOf(record(_WHO, share_wanted=SHARE, bytes_share=_BYTES_SHARE), 1000), 2),
+    alone=MapOf(record(fields(_ACCURACY, "slm", "llm")), 2),
 )
 
 
@@ -203,7 +194,7 @@ def evaluated_points(path: Path) -> list[dict[str, Any]]:
     points = []
     try:
         for number, line in read_json_lines(path):
-            point = dict(_EVALUATED.read(line, f"line {number}"))
+            point = dict(_ROW.read(line, f"line {number}"))
             right = point.get("right")
             point["right"] = unpack(right, point["accuracy"]["n"]) if right else None
             points.append(point)

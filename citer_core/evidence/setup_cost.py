@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -74,24 +74,6 @@ class MeteredLM(LanguageModel):
         self.counted += replace(Passes.of(texts), n_passes=1)
 
 
-@dataclass(slots=True)
-class Spent:
-    """What some work has cost.
-
-    Attributes:
-        seconds: by the clock.
-        slm, llm: passes of either model.
-    """
-
-    seconds: float = 0.0
-    slm: Passes = field(default_factory=Passes)
-    llm: Passes = field(default_factory=Passes)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers."""
-        return {**asdict(self), "seconds": round(self.seconds, 3)}
-
-
 class Meter:
     """A pair whose models count the passes that they make, so that any work can be priced in bytes and FLOPs.
 
@@ -107,14 +89,14 @@ class Meter:
         self.pair = replace(pair, slm=self._slm, llm=self._llm)
 
     @contextmanager
-    def reading(self) -> Iterator[Spent]:
-        """What is spent inside, known when it ends."""
-        spent = Spent()
+    def reading(self) -> Iterator[dict[str, Any]]:
+        """What is spent inside, known when it ends, as stored rows have it: seconds, and passes of either model."""
+        spent: dict[str, Any] = {}
         self._slm.counted = self._llm.counted = Passes()
         start = time.perf_counter()
         yield spent
-        spent.seconds = time.perf_counter() - start
-        spent.slm, spent.llm = self._slm.counted, self._llm.counted
+        spent["seconds"] = round(time.perf_counter() - start, 3)
+        spent |= {"slm": asdict(self._slm.counted), "llm": asdict(self._llm.counted)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +197,7 @@ def _labelled(meter: Meter, what: SetUp, folder: str, say: Callable[[str], None]
         for start in range(0, n, PART_SIZE):
             some = what.examples[start : start + PART_SIZE]
             label_examples(meter.pair, some, what.settings[folder], first_question=start)
-    return {"labels": folder, "n_problems": n, **spent.to_dict()}
+    return {"labels": folder, "n_problems": n, **spent}
 
 
 def _trained(name: str, router: StoredRouter, seconds: float) -> dict[str, Any]:
@@ -250,4 +232,4 @@ def _tuned(
                 threshold_for(book, name, problems, share)
                 n_decoded += book.n_decoded
     say(f"{name}: {n_decoded} answers to find tau")
-    return {"router": name, "n_answers": n_decoded, **spent.to_dict()}
+    return {"router": name, "n_answers": n_decoded, **spent}

@@ -1,14 +1,19 @@
-"""The routers that ship with the bundled pair: the evidence's own, each with its tau chosen and tested."""
+"""What of the evidence ships with the bundled pair: its routers, each with its tau chosen and tested; and the problems
+of the page's Lab, some of those that these are labelled from and all that they are tested on, so that a router that is
+trained in the page is held to the same.
+"""
 
 from __future__ import annotations
 
 import copy
+import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from citer_core.assets import ASSETS
-from citer_core.embedded.publish import N_BUNDLED
+from citer_core.embedded.publish import N_BUNDLED, N_CARD, held_out
 from citer_core.engine import Engine
 from citer_core.evaluation.accuracy import OperatingPoint
 from citer_core.evaluation.run_book import operating_points
@@ -18,6 +23,7 @@ from citer_core.models.pair import load_pair
 from citer_core.models.presets import EMBEDDED
 from citer_core.routing.router_card import read_card
 from citer_core.routing.stored import StoredRouter
+from citer_core.tasks.boxed import last_boxed
 from citer_core.tasks.problems import Problem
 from citer_core.tasks.prompts import DataType
 
@@ -28,7 +34,7 @@ SHIPPED = (
 )  # fmt: skip
 # As long as there is one round, it needs no number.
 LABELS = {"citer": "CITER", "citer-plus": "CITER plus"}
-N_TUNING = 100
+N_TUNING, N_TRAINING = 100, 240
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.25)  # of validation tokens below tau: the taus that are tried
 DEFAULT_KIND = "citer"
 COMMAND = "python -m citer_core embedded router"
@@ -106,3 +112,25 @@ def recommend(points: Mapping[DataType, Sequence[OperatingPoint]]) -> float:
     if not affordable:
         raise ValueError(f"Every threshold takes more than {AT_MOST_LLM:.0%} of the tokens from the LLM.")
     return float(max(affordable, key=kept)[0].threshold)
+
+
+def training_rows(data_type: DataType) -> list[dict[str, Any]]:
+    """The first of the labelled ones, as they are."""
+    return [dict(row) for row, _ in EvidencePlan(n_labelled=N_TRAINING).labelled((data_type,))]
+
+
+def unseen_rows(data_type: DataType, n: int = N_CARD) -> Iterator[dict[str, Any]]:
+    """Those that are tested on, with what asks and judges and nothing else."""
+    for row in held_out(data_type, "test", n):
+        if data_type == "math":
+            yield {"problem": row["problem"], "solution": rf"\boxed{{{last_boxed(row['solution'])}}}"}
+        else:
+            yield {name: row[name] for name in ("question", "choices", "answerKey")} | {"cot": ""}
+
+
+def publish_lab_problems(assets: Path = ASSETS) -> None:
+    """Writes them in the official formats, a file for each use and format."""
+    for data_type in FORMATS:
+        for use, rows in (("train", training_rows(data_type)), ("test", unseen_rows(data_type))):
+            lines = [json.dumps(row, separators=(",", ":")) + "\n" for row in rows]
+            (assets / "datasets" / f"lab-{use}-{data_type}.jsonl").write_text("".join(lines), encoding="utf-8")

@@ -123,12 +123,7 @@ def one_by_one(
             "router": name,
             "threshold": tau,
             **({"settings": dict(others)} if others else {}),
-            "n": len(made),
-            "n_right": sum(run.is_right for run in made),
-            "n_tokens": sum(run.n_tokens for run in made),
-            "n_llm_tokens": sum(run.n_llm_tokens for run in made),
-            "seconds": round(sum(run.seconds for run in made), 4),
-            "llm_seconds": round(sum(run.llm_seconds for run in made), 4),
+            **tally(made, ("n", "n_right", "n_tokens", "n_llm_tokens", "seconds", "llm_seconds")),
         }
         for (name, tau, others), made in runs.items()
     ]

@@ -14,13 +14,15 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import citer_core
+from citer_core.cost import MODEL
 from citer_core.errors import DatasetError, GateError
-from citer_core.evidence.part_tables import CONTENT, FORMATS, HEAD, PARTS
+from citer_core.evidence.part_tables import CONTENT, FORMATS, NAME, PARTS, SECONDS
 from citer_core.files import need_folder, write_whole
-from citer_core.gate.fields import Record
+from citer_core.gate.dataclass_kind import record_of
+from citer_core.gate.fields import Choice, ListOf, MapOf, Maybe, Real, Text
 from citer_core.gate.json_file import read_json
 from citer_core.hardware import hardware_in_words
 
@@ -37,8 +39,8 @@ _BY_PROBLEM = {
 
 
 @dataclass(frozen=True, slots=True)
-class StoredPart:
-    """One part's result.
+class PartHead:
+    """What all parts say of themselves.
 
     Attributes:
         part: one of `PARTS`.
@@ -48,22 +50,30 @@ class StoredPart:
         date, hardware, command, code_version: of the measurement.
         plan: its sizes and seeds, each a list of numbers.
         seconds: that it took, those of stopped attempts left out.
-        content: the rows; see this module's tables.
     """
 
-    part: str
-    title: str
-    pair: str
-    pair_revision: str
-    dtype: str
-    slm: Mapping[str, Any]
-    llm: Mapping[str, Any]
-    date: str
-    hardware: str
-    command: str
-    code_version: str
-    plan: Mapping[str, list[float] | None]
-    seconds: float
+    part: Annotated[str, Choice(*PARTS)]
+    title: Annotated[str, NAME]
+    pair: Annotated[str, NAME]
+    pair_revision: Annotated[str, NAME]
+    dtype: Annotated[str, NAME]
+    slm: Annotated[Mapping[str, Any], MODEL]
+    llm: Annotated[Mapping[str, Any], MODEL]
+    date: Annotated[str, Text(10, 10)]
+    hardware: Annotated[str, Text(300)]
+    command: Annotated[str, Text(500)]
+    code_version: Annotated[str, Text(100)]
+    plan: Annotated[Mapping[str, list[float] | None], MapOf(Maybe(ListOf(Real(0.0, 1e9), 100)), 40)]
+    seconds: Annotated[float, SECONDS]
+
+
+_HEAD = record_of(PartHead)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPart(PartHead):
+    """One part's result: its head, and `content`, the rows; see `part_tables`."""
+
     content: Any = field(repr=False)
 
     @classmethod
@@ -136,7 +146,7 @@ class StoredPart:
             raise GateError("it is no part of the evidence")
         if document.get("schema_version") != SCHEMA_VERSION:
             raise GateError("it is of another version")
-        head = Record(HEAD).read(document, "")
+        head = _HEAD.read(document, "")
         content = CONTENT[head["part"]].read(document.get("content"), "content")
         if head["part"] in _BY_PROBLEM:
             for name, entry in content.items():

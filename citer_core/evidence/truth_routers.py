@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from citer_core.engine import Engine
-from citer_core.evidence.accuracy import Named, run_book, tried
+from citer_core.evidence.accuracy import Named, run_book, tally, tried
 from citer_core.evidence.plan import EvidencePlan
 from citer_core.labelling.label_files import label_dataset, load_labels
 from citer_core.labelling.labels import LabelMode, LabelSettings
@@ -62,8 +62,7 @@ def of_truths(
                 "truth": one.named.router,
                 "n_labelled": int(one.named.key.partition("-")[2].partition("@")[0]),
                 **{name: one.about[name] for name in ("seed", "share_wanted", "threshold", "right")},
-                "n_tokens": sum(run.n_tokens for run in one.runs),
-                "n_llm_tokens": sum(run.n_llm_tokens for run in one.runs),
+                **tally(one.runs, ("n_tokens", "n_llm_tokens")),
             }
             for one in tried(book, plan.test(data_type), plan.tuning(data_type), asked, say)
         ]

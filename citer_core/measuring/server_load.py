@@ -12,19 +12,11 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol
 
-from citer_core.measuring.closed_loop import Load, LoadPoint, Service, load_point
+from citer_core.measuring.capacity import Load, LoadPoint, Service, load_point
 from citer_core.measuring.rounds import quantile
 from citer_core.measuring.step_cost import PassTime, fit_step_cost
-from citer_core.models.remote_lm import RemoteToken
-
-
-class TokenServer(Protocol):
-    """As much of `RemoteLM` as is asked here."""
-
-    def next_tokens(self, texts: Sequence[Sequence[int]]) -> list[RemoteToken]:
-        """The next token of each text."""
+from citer_core.models.remote_lm import RemoteLM
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +28,7 @@ class KnownText:
 
 
 def pass_times(
-    server: TokenServer, texts: Sequence[KnownText], sizes: Sequence[int], *, n_rounds: int = 40, seed: int = 0
+    server: RemoteLM, texts: Sequence[KnownText], sizes: Sequence[int], *, n_rounds: int = 40, seed: int = 0
 ) -> list[PassTime]:
     """How long it takes until so many calls, asked at the same moment, are all answered.
 
@@ -82,7 +74,7 @@ def fit_single_pass(times: Sequence[PassTime]) -> Service:
 
 
 def measured_load(
-    server: TokenServer,
+    server: RemoteLM,
     texts: Sequence[KnownText],
     load: Load,
     *,

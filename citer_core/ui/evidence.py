@@ -17,7 +17,7 @@ import pandas as pd
 from citer_core.assets import ASSETS
 from citer_core.errors import CiterError
 from citer_core.evidence.advice import routers_here
-from citer_core.evidence.arena_levels import arena_levels
+from citer_core.evidence.arena import arena_levels
 from citer_core.evidence.claim import SHARE
 from citer_core.evidence.claims import claims, lesson
 from citer_core.evidence.regime import NEAR, Regime
@@ -38,7 +38,7 @@ def _content() -> Mapping[str, Any]:
     return {
         "regimes": [_regime(regime) for regime in known],
         "lesson": asdict(taught) if (taught := lesson(known)) else None,
-        "arena": [asdict(pair) for pair in arena_levels(known)],
+        "arena": arena_levels(known),
         "claims": [asdict(claim) for claim in claims(known=known)],
         # The first example of each kind, which the pair answers with most numbers that a person may put in.
         "problems": {

@@ -13,8 +13,15 @@ import pytest
 from citer_core.assets import ASSETS
 from citer_core.cli import load as load_command
 from citer_core.errors import ServerError
-from citer_core.measuring.capacity import BatchServer
-from citer_core.measuring.closed_loop import Load, LoadPoint, Service, closed_loop, load_point, random_arrivals
+from citer_core.measuring.capacity import (
+    BatchServer,
+    Load,
+    LoadPoint,
+    Service,
+    closed_loop,
+    load_point,
+    random_arrivals,
+)
 from citer_core.measuring.server_load import KnownText, _calls, fit_service, fit_single_pass, measured_load, pass_times
 from citer_core.measuring.step_cost import PassTime
 from citer_core.models.remote_lm import RemoteToken

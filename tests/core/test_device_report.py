@@ -19,7 +19,7 @@ from citer_core.errors import MachineError, SettingError
 from citer_core.measuring import script_router
 from citer_core.measuring.profile_numbers import ProfilePlan, read_profile
 from citer_core.measuring.report import correctness, device, shapes, steps
-from citer_core.measuring.report.bench import ENDLESS, Bench, Budget, Case, paths_for
+from citer_core.measuring.report.bench import ENDLESS, Bench, Case, Turn, paths_for
 from citer_core.measuring.report.folder import ReportFolder, about_here, code_hash
 from citer_core.measuring.report.steps import Step, run_steps, steps_of
 from citer_core.measuring.report.stored import PARTS, problems, read_report, stored_reports
@@ -172,16 +172,16 @@ def test_without_time_the_last_are_dropped_and_nothing_is_written_of_them(tmp_pa
 
 def test_time_goes_by_weight_and_what_is_left_over_to_those_that_follow():
     now = [0.0]
-    budget = Budget(100, [3, 1, 1], clock=lambda: now[0])
-    turn = budget.next_turn()
+    whole = Turn(100, clock=lambda: now[0])
+    turn = whole.part(3 / 5)
     now[0] = 59.0
     assert not turn.is_over()
     now[0] = 60.0
     assert turn.is_over()
     now[0] = 20.0  # it took less
-    assert budget.next_turn().ends == pytest.approx(60.0)
+    assert whole.part(1 / 2).ends == pytest.approx(60.0)
     now[0] = 100.0
-    assert budget.next_turn() is None
+    assert whole.is_over()
 
 
 def test_a_folder_of_another_device_or_of_something_else_is_refused(tmp_path):

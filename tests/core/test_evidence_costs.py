@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -51,11 +51,11 @@ def test_a_metered_pair_counts_what_the_run_says_it_read(engine, asked, fused):
         trace = routed(counting, asked.problems[0])
     work = Workload.of(trace.events)
     assert 0 < work.llm.n_passes < work.slm.n_passes
-    assert (spent.slm, spent.llm) == (work.slm, work.llm) and spent.seconds > 0
+    assert (spent["slm"], spent["llm"]) == (asdict(work.slm), asdict(work.llm)) and spent["seconds"] > 0
     assert trace.completion == routed(engine, asked.problems[0]).completion
     with meter.reading() as nothing:
         pass
-    assert nothing.slm == nothing.llm == Passes()
+    assert nothing["slm"] == nothing["llm"] == asdict(Passes())
 
 
 def test_a_pass_that_texts_share_counts_once(engine):
@@ -65,12 +65,12 @@ def test_a_pass_that_texts_share_counts_once(engine):
     with meter.reading() as spent:
         list(teacher_force(meter.pair, [example, example]))
     n = len(example.prompt_ids) + len(example.truth_ids) - 1
-    assert spent.slm == spent.llm == replace(Passes.of([(n, n), (n, n)]), n_passes=1)
+    assert spent["slm"] == spent["llm"] == asdict(replace(Passes.of([(n, n), (n, n)]), n_passes=1))
     starts = [Start(0, 1), Start(0, 2), Start(0, 3)]
     with meter.reading() as alone:
         outcomes = dict(roll_out(meter.pair, [example], starts, Policy.llm_alone(max_new_tokens=9)))
     n_written = [len(outcomes[k].token_ids) - start.position for k, start in enumerate(starts)]
-    assert alone.slm == Passes() and alone.llm.n_passes == max(n_written)
+    assert alone["slm"] == asdict(Passes()) and alone["llm"]["n_passes"] == max(n_written)
 
 
 def test_the_passes_of_speculative_decoding_cost_what_its_trace_says(engine, asked):

@@ -21,8 +21,8 @@ from citer_core.assets import ASSETS
 from citer_core.embedded.publish import FORMATS, held_out, problems_of
 from citer_core.engine import Engine
 from citer_core.evaluation.metrics import paired_difference
-from citer_core.evidence.lab_problems import N_TRAINING, unseen_rows
 from citer_core.evidence.plan import TRAINING
+from citer_core.evidence.shipped_routers import N_TRAINING, unseen_rows
 from citer_core.labelling.labels import Labels, LabelSettings, label_examples
 from citer_core.labelling.rollouts import Policy
 from citer_core.labelling.truth import examples_of

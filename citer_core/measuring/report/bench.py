@@ -1,6 +1,6 @@
 """What a measurement of the report is given: `Case`, a pair in one of the ways of decoding on the `Bench`, the device
-with the one pair that is on it; and its `Turn` of the `Budget`, the minutes that there are, shared out by weight: what
-a step leaves, the later ones get.
+with the one pair that is on it; and its `Turn` of the minutes that there are, shared out by weight: what a step leaves,
+the later ones get.
 
 Called by the measurements of the report.
 """
@@ -189,31 +189,10 @@ class Turn:
             if number >= least and self.is_over():
                 return
 
-    def part(self, number: int, of: int) -> Turn:
-        """The turn of one of several pieces that are left: `number` from 0."""
+    def part(self, share: float) -> Turn:
+        """The turn of a piece that gets this share of the time that is left."""
         now = self.clock()
-        return Turn(now + max(0.0, self.ends - now) / (of - number), self.clock)
+        return Turn(now + share * max(0.0, self.ends - now), self.clock)
 
 
 ENDLESS = Turn(float("inf"))
-
-
-class Budget:
-    """All the time of a report.
-
-    Args:
-        seconds: in all, from now.
-        weights: of the steps, in their order; above 0.
-    """
-
-    def __init__(self, seconds: float, weights: Iterable[float], clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._ends = clock() + seconds
-        self._left = list(weights)
-
-    def next_turn(self) -> Turn | None:
-        """The turn of the next step; None where no time is left for it."""
-        share = self._left[0] / sum(self._left)
-        del self._left[0]
-        now = self._clock()
-        return None if now >= self._ends else Turn(now + (self._ends - now) * share, self._clock)

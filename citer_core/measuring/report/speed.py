@@ -87,7 +87,7 @@ def measure_routed(case: Case, turn: Turn) -> dict[str, Any]:
     """Routed runs at each share, each beside its bare passes and the LLM's own."""
     pair, prompt, shares = case.pair, case.prompt, case.plan.shares
     n_new = case.settings.max_new_tokens
-    alone = _measured(case, case.plan.n_rounds, turn.part(0, len(shares) + 1), {
+    alone = _measured(case, case.plan.n_rounds, turn.part(1 / (len(shares) + 1)), {
         "llm_alone": lambda: passes_alone(pair.local_llm, prompt, n_new),
         "slm_alone": lambda: passes_alone(pair.slm, prompt, n_new),
     })  # fmt: skip
@@ -96,7 +96,7 @@ def measure_routed(case: Case, turn: Turn) -> dict[str, Any]:
         "llm_alone": _speed(case, alone.seconds["llm_alone"], bytes_alone(case, pair.info.llm)),
         "slm_alone": _speed(case, alone.seconds["slm_alone"], bytes_alone(case, pair.info.slm)),
         "routed": [
-            _routed(case, share, alone.median("llm_alone"), turn.part(number, len(shares)))
+            _routed(case, share, alone.median("llm_alone"), turn.part(1 / (len(shares) - number)))
             for number, share in enumerate(shares)
         ],
     }

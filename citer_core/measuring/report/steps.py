@@ -17,7 +17,7 @@ import torch
 from citer_core.errors import MachineError
 from citer_core.gate.excerpt import clean
 from citer_core.measuring.report import correctness, device, speed
-from citer_core.measuring.report.bench import Bench, Budget, Case, Turn, paths_for
+from citer_core.measuring.report.bench import Bench, Case, Turn, paths_for
 from citer_core.measuring.report.folder import ReportFolder
 from citer_core.measuring.report.shapes import PairShape
 from citer_core.system_memory import give_back
@@ -106,15 +106,17 @@ def run_steps(folder: ReportFolder, steps: list[Step], seconds: float) -> Iterat
         MachineError: a result could not be written, or the device takes no more work after a failure.
     """
     steps = sorted(steps, key=lambda step: "error" in (folder.result(step.part, step.name) or {}))
-    budget = Budget(seconds, [step.weight for step in steps if not folder.is_done(step.part, step.name)])
+    whole = Turn(time.monotonic() + seconds)
+    left = sum(step.weight for step in steps if not folder.is_done(step.part, step.name))
     for step in steps:
         if folder.is_done(step.part, step.name):
             yield Told(step, "kept")
-        elif (turn := budget.next_turn()) is None:
+        elif whole.is_over():
             yield Told(step, "dropped")
         else:
             yield Told(step, "begun")
-            told = _done(step, turn, folder)
+            told = _done(step, whole.part(step.weight / left), folder)
+            left -= step.weight
             yield told
             if told.outcome == "failed":
                 _give_back()  # what the failed step held went with its error

@@ -141,21 +141,21 @@ def correctness_sentences(results: Results) -> list[str]:
     """Whether tokens are right, one sentence for each comparison that was made."""
     said = []
     for name, result in results.get("correctness", {}).items():
+        verdict = "failed" if "error" in result else "right" if result["is_right"] else "WRONG"
         if "error" in result:
-            said.append(f"{name}: failed ({result['error']}).")
+            counted = result["error"]
         elif "compared" in result:
             counted = "; ".join(
                 f"{which}: {tally['n_equal']} of {tally['n_texts']} texts equal, {tally['n_ties']} part at a tie, "
                 f"{tally['n_wrong']} wrong"
                 for which, tally in result["compared"].items()
             )
-            said.append(f"{name}: {'right' if result['is_right'] else 'WRONG'} ({counted}).")
         else:
-            said.append(
-                f"{name}: {'right' if result['is_right'] else 'WRONG'} ({result['n_probed_apart']} of "
-                f"{result['n_probed']} probed tokens and {result['n_labels_apart']} of {result['n_labels']} labels "
-                "differ from the processor's)."
+            counted = (
+                f"{result['n_probed_apart']} of {result['n_probed']} probed tokens and {result['n_labels_apart']} of "
+                f"{result['n_labels']} labels differ from the processor's"
             )
+        said.append(f"{name}: {verdict} ({counted}).")
     return said
 
 
@@ -222,20 +222,14 @@ def goal_sentences(results: Results) -> list[str]:
 
 def problems(results: Results) -> list[str]:
     """What failed, and what is wrong."""
-    found = [
-        f"{part}, {name}: {result['error']}"
-        for part, named in results.items()
-        for name, result in named.items()
-        if "error" in result
-    ]
+    every = [(f"{part}, {name}", result) for part, named in results.items() for name, result in named.items()]
+    found = [f"{place}: {result['error']}" for place, result in every if "error" in result]
     found += [
-        f"{part}, {name}: passes were not replayed"
-        for part, named in results.items()
-        for name, result in named.items()
+        f"{place}: passes were not replayed"
+        for place, result in every
         if str(result.get("path", "")).startswith("graphs") and not all(result.get("is_replayed", [True]))
     ]
-    wrong = [name for name, result in results.get("correctness", {}).items() if result.get("is_right") is False]
-    return found + [f"correctness, {name}: tokens are wrong" for name in wrong]
+    return found + [f"{place}: tokens are wrong" for place, result in every if result.get("is_right") is False]
 
 
 def _speed(row: Mapping[str, Any]) -> str:
