@@ -54,6 +54,12 @@ class FigureRow:
         return cls(group, label, accuracy, *interval, n, f"{accuracy:.1%}")
 
     @classmethod
+    def of(cls, group: str, label: str, found: Mapping[str, Any], n: int) -> Self:
+        """Right answers as a line of a regime's table has them, or `of_seeds`."""
+        accuracy, low, high = (float(found[name]) for name in ("accuracy", "low", "high"))
+        return cls.interval(group, label, accuracy, (low, high), n)
+
+    @classmethod
     def difference(cls, group: str, label: str, found: Difference) -> Self:
         """A difference of two shares, in points."""
         mean, low, high = (100 * x for x in (found.mean, found.low, found.high))
@@ -116,7 +122,7 @@ def cost_figures(lines: Sequence[tuple[str, str, Any]]) -> tuple[Figure, ...]:
     def row(group: str, label: str, line: Any, column: str, unit: Unit) -> FigureRow:
         if column != "accuracy":
             return FigureRow.number(group, label, float(line[column]), unit)
-        return FigureRow.interval(group, label, float(line.accuracy), (float(line.low), float(line.high)), int(line.n))
+        return FigureRow.of(group, label, line, int(line.n))
 
     there = {column: [one for one in lines if one[2][column] == one[2][column]] for _, _, column in _COSTS}  # no NaN
     return figures(

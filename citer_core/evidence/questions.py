@@ -229,7 +229,7 @@ def rounds(stored: Stored) -> Claim | None:
         if row["router"].removeprefix("citer-").isdecimal() and row["auc"] is not None
     ]
     right = [
-        FigureRow.interval(kind, line.label, float(line.accuracy), (float(line.low), float(line.high)), int(line.n))
+        FigureRow.of(kind, line.label, line, int(line.n))
         for kind in regime.tables
         for k in range(1, len(part.content["rounds"]) + 1)
         if (line := regime.at(kind, f"citer-{k}", SHARE)) is not None
@@ -367,8 +367,8 @@ def _quarter(entry: Mapping[str, Any], digits: str, router: str, k: int) -> Figu
     mine = [i for i, digit in enumerate(entry[digits]) if digit == str(k)]
     if not points or not mine:
         return None
-    right = of_seeds([unpack(point["right"], entry["n"])[mine] for point in points])
-    return FigureRow.interval("", "", right["accuracy"], (right["low"], right["high"]), len(mine))
+    right = [unpack(point["right"], entry["n"])[mine] for point in points]
+    return FigureRow.of("", "", of_seeds(right), len(mine))
 
 
 def _said(row: FigureRow) -> str:

@@ -32,15 +32,11 @@ def answered(stored: Stored) -> Claim:
     words, rows, less = list[str](), list[FigureRow](), dict[str, list[Difference]]()
     for kind, entry in part.content.items():
         found = cells(entry)
-        for (truth, size, share), right in found.items():
-            if share == AT_SHARE:
-                its = of_seeds(right)
-                ends = its["low"], its["high"]
-                rows.append(
-                    FigureRow.interval(
-                        f"{kind}, {LABELLED[truth]}", f"{size} problems", its["accuracy"], ends, entry["n"]
-                    )
-                )
+        rows += [
+            FigureRow.of(f"{kind}, {LABELLED[truth]}", f"{size} problems", of_seeds(right), entry["n"])
+            for (truth, size, share), right in found.items()
+            if share == AT_SHARE
+        ]
         most = max(size for _, size, _ in found)
         for truth in ("llm", "walk"):
             difference = Difference.paired(found[truth, most, AT_SHARE], found["gold", most, AT_SHARE])

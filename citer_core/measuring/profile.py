@@ -17,24 +17,17 @@ from functools import partial
 
 import torch
 
-from citer_core.cost import ModelSpec
+from citer_core.cost import ROUTER_BYTES_PER_PARAM, ModelSpec
 from citer_core.engine import Engine
 from citer_core.errors import SettingError
 from citer_core.hardware import hardware_in_words
 from citer_core.labelling.teacher_forcing import Example, example_of, teacher_force
-from citer_core.measuring import device_probe
+from citer_core.measuring import device_probe, step_cost
 from citer_core.measuring import profile_numbers as numbers
-from citer_core.measuring.profile_numbers import ROUTER_BYTES_PER_PARAM, Profile, ProfilePlan
+from citer_core.measuring.profile_numbers import Profile, ProfilePlan
 from citer_core.measuring.rounds import Rounds, timed
 from citer_core.measuring.script_router import HALF, ScriptRouter, even_script
-from citer_core.measuring.step_cost import (
-    PassTime,
-    RoutedCosts,
-    StepCost,
-    break_even_share_of_bytes,
-    fit_step_cost,
-    verdict_of,
-)
+from citer_core.measuring.step_cost import PassTime, RoutedCosts, StepCost
 from citer_core.models.greedy import top_tokens
 from citer_core.models.pair import ModelPair
 from citer_core.routing.candidates import TOP_K
@@ -104,7 +97,7 @@ def profile_pair(
     yield Progress(0.0, "memory and arithmetic of this device")
     probe = _probe(pair, plan)
     passes = yield from _passes(pair, plan, n_warm_up)
-    fits = {which: fit_step_cost(times) for which, times in passes.items()}
+    fits = {which: step_cost.fit_step_cost(times) for which, times in passes.items()}
     yield Progress(0.6, "router and hand-over")
     router_s, switch_s = small_parts(pair, router, plan.n_rounds)
     agreement: numbers.Agreement | None = None
@@ -252,7 +245,7 @@ def _model(
     n_bytes, flops = spec.forward_bytes(1, context), spec.forward_flops(1, context)
     # The copy of about as many bytes: a small model lives in the caches of a large processor.
     copy = min(probe.copy, key=lambda copied: abs(copied.n_bytes - spec.weight_bytes))
-    verdict = verdict_of(fit, context, n_bytes, flops, copy.bytes_per_s, probe.peak_flops)
+    verdict = step_cost.verdict_of(fit, context, n_bytes, flops, copy.bytes_per_s, probe.peak_flops)
     return numbers.ModelProfile(
         name=spec.name,
         n_params=spec.n_params,
@@ -276,7 +269,7 @@ def _break_even(
     slm, llm, router_bytes = pair.info.slm, pair.info.llm, router.n_params * ROUTER_BYTES_PER_PARAM
 
     def shares(n_cached: int) -> numbers.SharesAt:
-        of_bytes = break_even_share_of_bytes(slm, llm, router_bytes, n_cached + 1)
+        of_bytes = step_cost.break_even_share_of_bytes(slm, llm, router_bytes, n_cached + 1)
         return numbers.SharesAt(n_cached, costs.break_even_share(n_cached), of_bytes)
 
     return numbers.BreakEven(

@@ -23,7 +23,6 @@ SCHEMA: Final = "citer-profile"
 SCHEMA_VERSION: Final = 1
 MOST_BYTES = 20_000_000
 SHORTEST_S = 1e-9
-ROUTER_BYTES_PER_PARAM = 4  # routers run in float32, see `CostModel`
 Rate = Annotated[float, Real(0.0, 1e15)]  # a second
 
 

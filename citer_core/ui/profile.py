@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from citer_core.browser_pair import stored_advice
+from citer_core.cost import ROUTER_BYTES_PER_PARAM
 from citer_core.errors import CiterError
-from citer_core.measuring.profile_numbers import ROUTER_BYTES_PER_PARAM, Profile, measured_crossing, read_profile
+from citer_core.measuring.profile_numbers import Profile, measured_crossing, read_profile
 from citer_core.measuring.profile_words import big_numbers, headline, provenance, sentences, tables
 from citer_core.measuring.report.stored import StoredReport, stored_reports
 from citer_core.models.presets import EMBEDDED, PRESETS

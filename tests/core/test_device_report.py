@@ -18,8 +18,8 @@ from citer_core.cost import LLAMA31_8B
 from citer_core.errors import MachineError, SettingError
 from citer_core.measuring import script_router
 from citer_core.measuring.profile_numbers import ProfilePlan, read_profile
-from citer_core.measuring.report import correctness, device, shapes, steps
-from citer_core.measuring.report.bench import ENDLESS, Bench, Case, Turn, paths_for
+from citer_core.measuring.report import bench, correctness, device, shapes, steps
+from citer_core.measuring.report.bench import Bench, Case, Turn, paths_for
 from citer_core.measuring.report.folder import ReportFolder, about_here, code_hash
 from citer_core.measuring.report.steps import Step, run_steps, steps_of
 from citer_core.measuring.report.stored import PARTS, problems, read_report, stored_reports
@@ -44,6 +44,7 @@ SMALLEST = dataclasses.replace(
     matrix=16,
     profile=ProfilePlan((1, 4), (16, 32), 1, n_problems=1, n_prompt=4, n_written=6, n_runs=1),
 )
+ENDLESS = Turn(float("inf"))
 BARE = {"torch", "transformers", "tokenizers", "safetensors", "numpy", "huggingface_hub", "tqdm"}
 ABOUT = {"hardware": "a device", "torch": "1", "transformers": "2"}
 
@@ -170,9 +171,10 @@ def test_without_time_the_last_are_dropped_and_nothing_is_written_of_them(tmp_pa
     assert [one.outcome for one in told] == ["dropped", "dropped"] and list(tmp_path.iterdir()) == []
 
 
-def test_time_goes_by_weight_and_what_is_left_over_to_those_that_follow():
+def test_time_goes_by_weight_and_what_is_left_over_to_those_that_follow(monkeypatch):
     now = [0.0]
-    whole = Turn(100, clock=lambda: now[0])
+    monkeypatch.setattr(bench.time, "monotonic", lambda: now[0])
+    whole = Turn(100)
     turn = whole.part(3 / 5)
     now[0] = 59.0
     assert not turn.is_over()

@@ -8,10 +8,11 @@ import pytest
 import torch
 
 from citer_core.measuring.report import correctness, device, shapes, speed
-from citer_core.measuring.report.bench import EAGER, ENDLESS, Bench, Case, paths_for
+from citer_core.measuring.report.bench import EAGER, Bench, Case, Turn, paths_for
 
 pytestmark = pytest.mark.gpu
 SMALL = dataclasses.replace(shapes.tiny_plan(), dtype="bfloat16", n_prompts=20, n_checked=48, n_written=48)
+ENDLESS = Turn(float("inf"))
 SLACK = 4 << 20  # bytes
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -176,11 +176,10 @@ class Turn:
     """The time of one step; the step looks at it between rounds, and does one round in any case."""
 
     ends: float
-    clock: Callable[[], float] = time.monotonic
 
     def is_over(self) -> bool:
         """Whether its time is used up."""
-        return self.clock() >= self.ends
+        return time.monotonic() >= self.ends
 
     def each(self, items: Iterable[T], least: int = 1) -> Iterator[T]:
         """One item after another: so many in any case, the others as long as there is time."""
@@ -191,8 +190,5 @@ class Turn:
 
     def part(self, share: float) -> Turn:
         """The turn of a piece that gets this share of the time that is left."""
-        now = self.clock()
-        return Turn(now + share * max(0.0, self.ends - now), self.clock)
-
-
-ENDLESS = Turn(float("inf"))
+        now = time.monotonic()
+        return Turn(now + share * max(0.0, self.ends - now))
