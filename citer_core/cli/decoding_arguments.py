@@ -123,7 +123,7 @@ def settings_for(
     settings = asked_settings(args)
     if args.budget is None:
         return settings
-    from citer_core.evaluation.budget import tau_for_share
+    from citer_core.evaluation.accuracy import tau_for_share
 
     router, tried = router_name(args.router), problems[:N_PROBLEMS]
     found = tau_for_share(engine, tried, args.budget, router=router, settings=settings, batch_size=batch_size)

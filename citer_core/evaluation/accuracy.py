@@ -1,24 +1,28 @@
 """Accuracy and cost of a pair on problems with known answers: either model alone, what is known of a router at one tau,
-and the search for a tau. Points are made in `run_book`.
+and from a share of LLM tokens to the tau that gives it. Points are made in `run_book`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
+from citer_core.engine import Engine
 from citer_core.evaluation.metrics import wilson_interval
 from citer_core.models.batch import greedy_completions
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import Problem
+from citer_core.types import DecodeSettings
 from citer_core.workload import Workload
 
 # Log-odds of tau: beyond the range float32 confidences are all alike; a stride is a factor of e in the odds.
 LOGIT_RANGE, STRIDE = 16.0, 1.0
+TOLERANCE = 0.01  # of a share: near enough to stop
+MAX_PASSES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +128,65 @@ def search_threshold(
         near = middle + (STRIDE if found < share else -STRIDE)
         middle = near if low < near < high and high - low > 2 * STRIDE else (low + high) / 2
     return best[1]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTau:
+    """A tau, and the share of LLM tokens that it gave to the problems it was found on, in `n_passes` over them."""
+
+    threshold: float
+    share: float
+    n_passes: int
+
+
+def tau_for_share(
+    engine: Engine,
+    problems: Sequence[Problem],
+    share: float,
+    *,
+    router: str | None,
+    settings: DecodeSettings,
+    batch_size: int = 16,
+) -> FoundTau:
+    """Decodes the problems until a tau gives about `share` of their tokens to the LLM; takes any router.
+
+    Each pass says how the confidences are spread over the text that its tau wrote, and the next tau is the one below
+    which `share` of them lie. Another text has other confidences, so the nearest of a few passes is taken. A router
+    whose confidences are few different numbers may come nowhere near.
+
+    Args:
+        engine: pair and routers.
+        problems: at least one, in the format that tau is wanted for.
+        share: of all their tokens, 0 to 1; 0 and 1 are known without decoding.
+        router: by name; None takes the default, whose tau is the first that is tried.
+        settings: of decoding; their own threshold does not matter.
+        batch_size: problems per forward pass.
+
+    Raises:
+        RouterError: there is no such router.
+        PromptError: a prompt is too long.
+    """
+    if share in (0, 1):
+        return FoundTau(float(share), float(share), 0)
+    best: FoundTau | None = None
+    threshold = engine.default_threshold(router)
+    for n_passes in range(1, MAX_PASSES + 1):
+        wanted = replace(settings, threshold=threshold)
+        runs = engine.run_batch(problems, router=router, settings=wanted, batch_size=batch_size)
+        events = [event for _, trace in runs for event in trace.events]
+        found = sum(event.source == "llm" for event in events) / max(1, len(events))
+        if best is None or abs(found - share) < abs(best.share - share):
+            best = FoundTau(threshold, found, n_passes)
+        following = _below_which(sorted(event.slm_confidence for event in events), share)
+        if abs(found - share) <= TOLERANCE or following == threshold:
+            break
+        threshold = following
+    assert best is not None
+    return replace(best, n_passes=n_passes)
+
+
+def _below_which(confidences: Sequence[float], share: float) -> float:
+    """The tau with `share` of sorted confidences below it, as far from both its neighbours as it can be."""
+    place = round(share * len(confidences))
+    low = confidences[place - 1] if place else 0.0
+    return (low + confidences[place]) / 2 if place < len(confidences) else 1.0

@@ -33,6 +33,7 @@ from citer_core.measuring.profile_words import crossings
 
 CASES = ("the SLM is right", "only the LLM is", "both are wrong")
 PAPERS_SETTLED = 0.80, 0.90
+POLICIES = {"llm": "the LLM going on", "routed": "both going on, routed"}
 N_SKIPPED = 7  # tokens between two calls of the LLM at about 12% LLM tokens
 QUARTERS = ("shortest quarter", "second", "third", "longest quarter")
 LOOKED_AT = ("always-slm", "max-probability", "citer-2", "citer-outcome", "always-llm")
@@ -79,7 +80,7 @@ def borne_out(stored: Stored) -> Claim:
     """How many of the shortcut's labels both branches bear out."""
     regime, part = stored.parts["shortcut"]
     of = {
-        f"{kind}, {_policy(policy)}": entry["cases"]
+        f"{kind}, {POLICIES.get(policy, policy)}": entry["cases"]
         for kind, policies in part.content.items()
         for policy, entry in policies.items()
     }
@@ -102,10 +103,6 @@ def borne_out(stored: Stored) -> Claim:
         part.command,
         figures(("Labels that both branches, rolled out, bear out", "share", rows)),
     )
-
-
-def _policy(name: str) -> str:
-    return {"llm": "the LLM going on", "routed": "both going on, routed"}.get(name, name)
 
 
 def _percents(n_right: int, n: int) -> str:
@@ -257,12 +254,11 @@ def end_to_end(stored: Stored) -> Claim | None:
     if not priced:
         return None
     (regime, found), *others = priced
+    none_better = all(one.accuracy <= one.llm_accuracy for _, found in priced for one in found)
+    more = ", and no router here is more often right than the LLM alone" if none_better else ""
     return Claim(
         _paid(regime, found),
-        "Max-probability needs nothing but its tau; a trained router has to win back its labels first, and no router "
-        "here is more often right than the LLM alone."
-        if all(one.accuracy <= one.llm_accuracy for _, found in priced for one in found)
-        else "Max-probability needs nothing but its tau; a trained router has to win back its labels first.",
+        f"Max-probability needs nothing but its tau; a trained router has to win back its labels first{more}.",
         regime.parts["setup"].command,
         tuple(figure for one in priced for figure in _setup_figures(*one)),
         tuple(_paid(*other) for other in others),

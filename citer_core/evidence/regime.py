@@ -6,9 +6,9 @@ Imports no torch.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -75,10 +75,6 @@ class Regime:
     tables: Mapping[str, pd.DataFrame]
     bits: Mapping[tuple[str, int], Sequence[Any]] = field(default_factory=dict)
     parts: Mapping[str, StoredPart] = field(default_factory=dict)
-    # Sentences, figures and verdicts ask for the same ones.
-    _differences: dict[tuple[str, str, str, float], Difference | None] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
 
     def at(self, kind: str, router: str, share: float | None) -> pd.Series | None:
         """A router's line at a share that was wanted; None takes the one without. None where it was not measured."""
@@ -94,12 +90,12 @@ class Regime:
                 places.setdefault((kind, str(router), _rounded(None if pd.isna(share) else float(share))), place)
         return places
 
-    def difference(self, kind: str, first: str, second: str, share: float) -> Difference | None:
-        """How much more the first router gets right at a share than the second; None where one was not measured."""
-        asked = (kind, first, second, share)
-        if asked not in self._differences:
-            self._differences[asked] = self._difference(*asked)
-        return self._differences[asked]
+    @cached_property
+    def difference(self) -> Callable[[str, str, str, float], Difference | None]:
+        """Of a kind, how much more the first router gets right at a share than the second; None where one was not
+        measured. Sentences, figures and verdicts ask for the same ones.
+        """
+        return cache(self._difference)
 
     def _difference(self, kind: str, first: str, second: str, share: float) -> Difference | None:
         a, b = self.at(kind, first, share), self.at(kind, second, share)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,6 @@ from citer_core.tasks.problems import Rows
 from citer_core.training.publish_router import train_and_describe
 from citer_core.training.router_training import RouterRecipe
 
-COMMAND = "python -m citer_core evidence --parts routers"
-
 
 @dataclass(frozen=True, slots=True)
 class Learner:
@@ -48,6 +47,7 @@ class Learner:
         ties: how labels by outcome are read.
         trained_on: of these formats only.
         all_seeds: with every seed of the plan; else with the first.
+        n_problems: the first so many only; None takes all.
     """
 
     name: str
@@ -57,6 +57,7 @@ class Learner:
     ties: Ties = field(default_factory=Ties)
     trained_on: tuple[str, ...] = FORMATS
     all_seeds: bool = True
+    n_problems: int | None = None
 
 
 def learners(plan: EvidencePlan) -> list[Learner]:
@@ -110,6 +111,10 @@ def transferred() -> list[Learner]:
 class RouterShop:
     """Labels and trains what is missing, and knows what is there.
 
+    Attributes:
+        batch_size: of training.
+        command: that trains.
+
     Args:
         pair: the two models.
         folder: of the work.
@@ -117,16 +122,24 @@ class RouterShop:
         say: told about progress.
     """
 
+    batch_size, command = 4096, "python -m citer_core evidence --parts routers"
+
     def __init__(
         self, pair: ModelPair, folder: Path, plan: EvidencePlan, say: Callable[[str], None] = lambda _: None
     ) -> None:
         self._pair, self._folder, self._plan, self._say = pair, folder, plan, say
         self._memory = Memory()
+        self._learners = learners(plan)
         self._labels: dict[str, tuple[LabelHeader, Labels, list[dict[str, Any]]]] = {}
+
+    @cached_property
+    def rows(self) -> Rows:
+        """What is labelled."""
+        return self._plan.labelled()
 
     def all(self) -> Iterator[tuple[Learner, int]]:
         """Every router and seed."""
-        for learner in learners(self._plan):
+        for learner in self._learners:
             for seed in self._plan.seeds if learner.all_seeds else self._plan.seeds[:1]:
                 yield learner, seed
 
@@ -149,15 +162,16 @@ class RouterShop:
 
     def _train(self, learner: Learner, seed: int) -> StoredRouter:
         header, labels, rows = self.labels(learner.labels)
-        mine = torch.tensor([row["data_type"] in learner.trained_on for row in rows])
+        some = rows[: learner.n_problems]
+        mine = torch.tensor([i < len(some) and row["data_type"] in learner.trained_on for i, row in enumerate(rows)])
         router = train_and_describe(
             [header],
             labels.take(mine[labels.question.long()]),
-            rows,
+            some,
             learner.kind,
-            RouterRecipe(learning_rates=(2e-3,), batch_size=4096, max_epochs=25, patience=4, seed=seed),
+            RouterRecipe(learning_rates=(2e-3,), batch_size=self.batch_size, max_epochs=25, patience=4, seed=seed),
             self._plan.rollout_share,
-            command=COMMAND,
+            command=self.command,
             name=learner.name,
             ties=learner.ties,
         )
@@ -172,24 +186,24 @@ class RouterShop:
         """
         seed = self._plan.seeds[0]
         folder = self._folder / "routers" / f"seed-{seed}"
-        by_name = {learner.name: learner for learner in learners(self._plan)}
-        rows, taken = self._plan.labelled(), []
+        by_name = {learner.name: learner for learner in self._learners}
+        taken = []
         for router in routers:
             learner = by_name.get(router.name)
             if learner is None or router.card["training"]["recipe"]["seed"] != seed:
                 continue
-            if self._is_of_these(rows, router.card["labels"], learner):
+            if self._is_of_these(router.card["labels"], learner):
                 if not (folder / f"{router.name}.json").exists():
                     type(router)(router.network, router.card | {"label": learner.label}).save(folder)
                     self._say(f"{router.name} is taken as it ships")
                 taken.append(router.name)
         return taken
 
-    def _is_of_these(self, rows: Rows, headers: Sequence[Mapping[str, Any]], learner: Learner) -> bool:
+    def _is_of_these(self, headers: Sequence[Mapping[str, Any]], learner: Learner) -> bool:
         # Not the policy of rollouts: that of a later round is a router, which may not be there yet.
         policy = Policy.slm_alone(max_new_tokens=self._plan.max_new_tokens)
         mode: LabelMode = "outcome" if learner.labels == OUTCOME else "published"
-        ours = asdict(LabelHeader.of(self._pair, rows, LabelSettings(policy, labels=mode), PART_SIZE))
+        ours = asdict(LabelHeader.of(self._pair, self.rows, LabelSettings(policy, labels=mode), PART_SIZE))
         names = ("pair_revision", "prompt_version", "prompt_form", "rows", "n_rows", "max_new_tokens", *SAID_SINCE)
         usual = {"prompt_form": "plain"} | {name: value for name, (_, value) in SAID_SINCE.items()}
         return len(headers) == 1 and all(headers[0].get(name, usual.get(name)) == ours[name] for name in names)
@@ -205,7 +219,7 @@ class RouterShop:
         return self.router(self._learner(name), seed)
 
     def _learner(self, name: str) -> Learner:
-        return next(one for one in learners(self._plan) if one.name == name)
+        return next(one for one in self._learners if one.name == name)
 
     def seconds_of_training(self, name: str) -> float:
         """Measured, of the first seed that was trained here; one that was taken as it ships is trained for it."""
@@ -221,7 +235,7 @@ class RouterShop:
         """A folder's labels; made, as far as they are not there."""
         if name not in self._labels:
             folder = self._folder / "labels" / name
-            rows, settings = self._plan.labelled(), self.settings(name)
+            rows, settings = self.rows, self.settings(name)
             if settings.iteration > 1:
                 settings = replace(settings, policy=replace(settings.policy, memory=self._memory))
             start = time.perf_counter()
@@ -248,7 +262,7 @@ class RouterShop:
             "rounds": [self._round(k) for k in range(1, self._plan.n_rounds + 1)],
             "routers": [self._trained(learner, seed) for learner, seed in self.all()],
             "outcomes": self.labels(OUTCOME)[1].outcomes(),
-            "seconds": self._seconds(),
+            "seconds": self.seconds(),
         }
 
     def settings(self, name: str) -> LabelSettings:
@@ -294,7 +308,7 @@ class RouterShop:
             if part not in file.rows:
                 file.append({"id": part, "seconds": round(seconds, 3)})
 
-    def _seconds(self) -> dict[str, float]:
+    def seconds(self) -> dict[str, float]:
         """Measured seconds of every folder of labels and of every training (all seeds), by name."""
         total = {}
         for path in sorted((self._folder / "seconds").glob("*.jsonl")):

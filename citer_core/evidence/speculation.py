@@ -7,23 +7,23 @@ comparable only where no answers share a pass. Knows nothing about training.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from citer_core.decode_settings import Others
 from citer_core.engine import Engine
 from citer_core.evaluation.run_book import KeptRun
-from citer_core.evidence.accuracy import tally
+from citer_core.evidence.accuracy import WHOLE, tally
 from citer_core.evidence.plan import EvidencePlan
 from citer_core.row_file import RowFile
-from citer_core.speculation import SpeculativePass, SpeculativeTrace
+from citer_core.speculation import SpeculativePass
 from citer_core.tasks.problem_set import ProblemSet
 from citer_core.tasks.problems import Problem
 from citer_core.types import DecodeSettings, WithResult
 from citer_core.workload import Passes, Workload
 
 TimedWay = tuple[str, float, Others]
+DraftedRun = tuple[KeptRun, int, int]  # one answer, and how many tokens were drafted for it and kept
 SPECULATIVE, LABEL = "speculative", "Speculative decoding"
 
 
@@ -36,37 +36,24 @@ def workload_of(passes: Sequence[SpeculativePass], n_prompt: int) -> Workload:
     return Workload(n_tokens, Passes.of(slm), Passes.of(llm), Passes.of(alone))
 
 
-@dataclass(frozen=True, slots=True)
-class DraftedRun:
-    """One answer by speculative decoding: the run, and how many of its drafted tokens were kept."""
-
-    run: KeptRun
-    n_drafted: int
-    n_accepted: int
-
-    @classmethod
-    def of(cls, trace: SpeculativeTrace) -> DraftedRun:
-        """What is kept of a trace; its LLM tokens are those that the SLM had not drafted."""
-        llm_seconds = sum(one.llm_s for one in trace.passes)
-        run = KeptRun(
-            low=0.0,
-            high=0.0,
-            is_right=bool(trace.answer and trace.answer.is_correct),
-            n_tokens=len(trace.token_ids),
-            n_llm_tokens=len(trace.token_ids) - trace.n_accepted,
-            is_cut=trace.finish_reason == "length",
-            seconds=llm_seconds + sum(one.slm_s for one in trace.passes),
-            llm_seconds=llm_seconds,
-            work=workload_of(trace.passes, trace.prompt.n_tokens),
-        )
-        return cls(run, trace.n_drafted, trace.n_accepted)
-
-
 def speculate(engine: Engine, problem: Problem, max_new_tokens: int) -> DraftedRun:
-    """Answers one problem."""
+    """Answers one problem; LLM tokens are those that the SLM had not drafted."""
     for _ in (steps := WithResult(engine.speculate(problem, max_new_tokens=max_new_tokens))):
         pass
-    return DraftedRun.of(steps.result)
+    trace = steps.result
+    llm_seconds = sum(one.llm_s for one in trace.passes)
+    run = KeptRun(
+        low=0.0,
+        high=0.0,
+        is_right=bool(trace.answer and trace.answer.is_correct),
+        n_tokens=len(trace.token_ids),
+        n_llm_tokens=len(trace.token_ids) - trace.n_accepted,
+        is_cut=trace.finish_reason == "length",
+        seconds=llm_seconds + sum(one.slm_s for one in trace.passes),
+        llm_seconds=llm_seconds,
+        work=workload_of(trace.passes, trace.prompt.n_tokens),
+    )
+    return run, trace.n_drafted, trace.n_accepted
 
 
 def speculated(
@@ -82,24 +69,18 @@ def speculated(
         file.bind({"pair_revision": engine.pair_info.revision})
         for i, problem in enumerate(asked.problems):
             if str(i) not in file.rows:
-                made = speculate(engine, problem, plan.max_new_tokens)
-                row = {"run": made.run.to_row(), "n_drafted": made.n_drafted, "n_accepted": made.n_accepted}
-                file.append({"id": str(i), **row})
+                run, n_drafted, n_accepted = speculate(engine, problem, plan.max_new_tokens)
+                file.append({"id": str(i), "run": run.to_row(), "n_drafted": n_drafted, "n_accepted": n_accepted})
             if (i + 1) % 100 == 0:
                 say(f"{asked.name}: {i + 1} of {len(asked.problems)} answers by speculative decoding")
         rows = [file.rows[str(i)] for i in range(len(asked.problems))]
-    return [DraftedRun(KeptRun.of_row(row["run"]), row["n_drafted"], row["n_accepted"]) for row in rows]
+    return [(KeptRun.of_row(row["run"]), row["n_drafted"], row["n_accepted"]) for row in rows]
 
 
 def described(runs: Sequence[DraftedRun]) -> dict[str, Any]:
     """All answers of one format, as the stored part has them."""
-    every = [one.run for one in runs]
-    return {
-        "n": len(runs),
-        "n_drafted": sum(one.n_drafted for one in runs),
-        "n_accepted": sum(one.n_accepted for one in runs),
-        **tally(every),
-    }
+    drafted = {"n_drafted": sum(n for _, n, _ in runs), "n_accepted": sum(n for _, _, n in runs)}
+    return drafted | tally([run for run, _, _ in runs], ("n", *WHOLE))
 
 
 def one_by_one(
@@ -133,7 +114,7 @@ def _answered(
     engine: Engine, problem: Problem, name: str, tau: float | None, others: Others, plan: EvidencePlan
 ) -> KeptRun:
     if tau is None:
-        return speculate(engine, problem, plan.max_new_tokens).run
+        return speculate(engine, problem, plan.max_new_tokens)[0]
     named: dict[str, Any] = {"threshold": tau, "max_new_tokens": plan.max_new_tokens, **dict(others)}
     settings = DecodeSettings(**named)
     run = engine.start(problem, router=name, settings=settings)
