@@ -1,5 +1,5 @@
-"""`trace_schema` and `decode_settings` as a module for the browser: the same kinds, ranges and defaults as data, so
-that neither language has its own.
+"""`trace_schema` and `decode_settings` as a module for the browser: the same kinds, ranges and defaults, so that
+neither language has its own. What a kind is there, and what is said of it, is in `assets/run/kinds.js`.
 
 python -m citer_core.trace_schema_js      # writes assets/run/trace_schema.js and what only the Compare tab needs,
                                           # assets/run/comparison_schema.js; a test says when that is to be done
@@ -10,6 +10,7 @@ Standard library only; knows nothing of a trace or a setting but its fields.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +59,14 @@ class _Named:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What a function of `kinds.js` gives."""
+
+    function: str
+    arguments: tuple[Any, ...]
+
+
 def comparison_module_text() -> str:
     """The whole module of what is compared."""
     constants = {
@@ -66,9 +75,7 @@ def comparison_module_text() -> str:
         "MOST_COMPARED": trace_schema.MOST_COMPARED,
         "SPECULATIVE_TABLE": table_of(SPECULATIVE),
     }
-    text = tables_text("", constants)
-    names = ", ".join(name for name in SHARED if name in text)
-    return f'{_COMPARISON_HEADER}\nimport {{ {names} }} from "../run/trace_schema.js";\n{text}'
+    return tables_text(_COMPARISON_HEADER, constants, ".")
 
 
 def module_text() -> str:
@@ -87,13 +94,17 @@ def module_text() -> str:
         **{name: _table_inside(kind) for name, kind in SHARED.items()},
         "TRACE_TABLE": table_of(TRACE),
     }
-    return tables_text(_HEADER, constants)
+    return tables_text(_HEADER, constants, ".")
 
 
-def tables_text(header: str, constants: dict[str, Any]) -> str:
-    """A module that exports constants."""
-    lines = (f"export const {name} = {_written(value, 30)};\n" for name, value in constants.items())
-    return header + "\n" + "\n".join(lines)
+def tables_text(header: str, constants: dict[str, Any], run: str) -> str:
+    """A module that exports constants, with what it imports for them; `run` is how it leads to `assets/run`."""
+    tables = "\n".join(f"export const {name} = {_written(value, 30)};\n" for name, value in constants.items())
+    made = sorted({*re.findall(r"(\w+)\(", tables), *re.findall(r"\bFLAG\b", tables)})
+    shared = [name for name in SHARED if name in tables and name not in constants]
+    imports = [(made, f"{run}/kinds.js"), (shared, f"{run}/trace_schema.js")]
+    lines = (f'import {{ {", ".join(names)} }} from "{path}";\n' for names, path in imports if names)
+    return f"{header}\n{''.join(lines)}\n{tables}"
 
 
 def _row_of(name: str, setting: Setting) -> dict[str, Any]:
@@ -108,43 +119,38 @@ def _row_of(name: str, setting: Setting) -> dict[str, Any]:
     }
 
 
-def table_of(kind: Kind[Any]) -> dict[str, Any] | _Named:
-    """A kind as JSON: `kind` names it, its bounds follow, and `wanted` is what a message says of it. One of `SHARED` is
-    its name.
-    """
+def table_of(kind: Kind[Any]) -> _Made | _Named:
+    """How the browser makes a kind; one of `SHARED` is its name."""
     name = next((name for name, shared in SHARED.items() if shared == kind), None)
     return _table_inside(kind) if name is None else _Named(name)
 
 
-def _table_inside(kind: Kind[Any]) -> dict[str, Any]:
+def _table_inside(kind: Kind[Any]) -> _Made | _Named:
     match kind:
         case Made():
             return _table_inside(kind.of)
         case Text():
-            least = {"min": kind.min_chars} if kind.min_chars else {}
-            only = {"alphabet": kind.alphabet} if kind.alphabet else {}
-            body = {"kind": "text", "max": kind.max_chars, **least, **only}
+            more = (kind.min_chars, kind.alphabet) if kind.alphabet else (kind.min_chars,) if kind.min_chars else ()
+            return _Made("textUpTo", (kind.max_chars, *more))
         case Whole():
-            body = {"kind": "whole", "low": kind.low, "high": kind.high}
+            return _Made("wholeFrom", (kind.low, kind.high))
         case Real():
-            body = {"kind": "real", "low": kind.low, "high": kind.high, "openLow": kind.open_low}
+            return _Made("realAbove" if kind.open_low else "realFrom", (kind.low, kind.high))
         case Flag():
-            body = {"kind": "flag"}
+            return _Named("FLAG")
         case Choice():
-            body = {"kind": "choice", "names": list(kind.names)}
+            return _Made("oneNamed", kind.names)
         case Maybe():
-            body = {"kind": "maybe", "of": table_of(kind.kind)}
+            return _Made("orNone", (table_of(kind.kind),))
         case ListOf():
-            body = {"kind": "list", "of": table_of(kind.kind), "most": kind.most, "least": kind.least}
+            return _Made("listOf", (table_of(kind.kind), kind.most, *([kind.least] if kind.least else [])))
         case Row():
-            body = {"kind": "row", "of": [table_of(entry) for entry in kind.kinds]}
+            return _Made("rowOf", tuple(table_of(entry) for entry in kind.kinds))
         case Record():
-            fields = {"required": kind.required, "optional": kind.optional}
-            tables = {name: {key: table_of(value) for key, value in some.items()} for name, some in fields.items()}
-            return {"kind": "record", **tables}
+            fields = (kind.required, kind.optional) if kind.optional else (kind.required,)
+            return _Made("recordOf", tuple({key: table_of(value) for key, value in some.items()} for some in fields))
         case _:
             raise AssertionError(f"{type(kind).__name__} has no form for the browser")
-    return {**body, "wanted": kind.wanted}
 
 
 def _written(value: Any, column: int, indent: int = 0) -> str:
@@ -152,14 +158,22 @@ def _written(value: Any, column: int, indent: int = 0) -> str:
     if isinstance(value, list):
         opened, closed, entries = "[", "]", [("", entry) for entry in value]
     elif isinstance(value, dict):
-        opened, closed, entries = "{ ", " }", [(f"{name}: ", entry) for name, entry in value.items()]
+        opened, closed, entries = (
+            ("{ ", " }", [(f"{name}: ", entry) for name, entry in value.items()]) if value else ("{", "}", [])
+        )
+    elif isinstance(value, _Made):
+        opened, closed, entries = f"{value.function}(", ")", [("", entry) for entry in value.arguments]
     elif isinstance(value, _Named):
         return value.name
+    elif isinstance(value, float) and value.is_integer():
+        return str(int(value))
     else:
         return json.dumps(value, ensure_ascii=False)
     line = opened + ", ".join(name + _written(entry, -(10**6)) for name, entry in entries) + closed
     if column + len(line) < WIDTH:
         return line
+    if isinstance(value, _Made) and len(entries) == 1:
+        return opened + _written(entries[0][1], column + len(opened), indent) + closed
     inner = " " * (indent + 2)
     lines = (f"{inner}{name}{_written(entry, len(inner + name), indent + 2)},\n" for name, entry in entries)
     return f"{opened.strip()}\n{''.join(lines)}{' ' * indent}{closed.strip()}"

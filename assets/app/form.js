@@ -4,7 +4,6 @@
  *
  * Must not know runs or the viewer; `page` is told what a person does.
  *
- * @typedef {import("../run/gate.js").NumberKind} NumberKind
  * @typedef {{key: string, question: string, data_type: string, kind?: string}} OfferedProblem
  * @typedef {Object} Offered what suits the loaded pair
  * @property {string} about
@@ -76,7 +75,7 @@ export class Form {
     const { threshold, ...others } = dialsOf(this.asked().settings);
     const read = Object.entries(others).map(([name, value]) => {
       const { kind } = SETTINGS_TABLE[/** @type {keyof Dials} */ (name)];
-      return [name, readOrRefuse(/** @type {NumberKind} */ (kind), value, name, []) ?? undefined];
+      return [name, readOrRefuse(kind, value, name, []) ?? undefined];
     });
     return dialsOf({ threshold, ...Object.fromEntries(read) });
   }

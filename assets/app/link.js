@@ -21,20 +21,20 @@
 import { FORK_SHOWN, forkInLink, readForks } from "./link_forks.js";
 import { GateError, numberOf, readOrRefuse } from "../run/gate.js";
 import { DIALS } from "../run/dials.js";
+import { oneNamed, wholeFrom } from "../run/kinds.js";
 import { DEVICE_RATE, FILTER, usualLook } from "../run/run_look.js";
 import { SETTINGS_TABLE, TRACE_TABLE } from "../run/trace_schema.js";
 
 /**
  * @typedef {keyof typeof SETTINGS_TABLE} SettingName
- * @typedef {import("../run/gate.js").NumberKind} NumberKind
+ * @typedef {import("../run/kinds.js").NumberKind} NumberKind
  * @typedef {{kind: NumberKind, default: number, link: string, forSampling: boolean}} Setting
  */
 
 const SETTINGS = /** @type {[SettingName, Setting][]} */ (Object.entries(SETTINGS_TABLE));
-const DATA_TYPE = /** @type {import("../run/gate.js").ChoiceKind} */ (TRACE_TABLE.required.prompt.required.data_type);
+const DATA_TYPE = TRACE_TABLE.required.prompt.required.data_type;
 const MAX_QUESTION = 20_000; // as on the server
-/** @type {NumberKind} */
-const PLACE = { kind: "whole", low: 1, high: 1e6, wanted: "a whole number from 1 to 1,000,000" };
+const PLACE = wholeFrom(1, 1e6);
 /** @type {Record<string, string>} how people know what an address spells in letters */
 const NAMES = { tau: "τ" };
 const YES = "1";
@@ -111,10 +111,8 @@ const numberIn = (query, key, kind, refused) => numberOf(query, key, kind, refus
  */
 function choiceIn(query, key, names, refused) {
   const text = query.get(key);
-  const wanted = names.map((name) => `"${name}"`).join(" or ") || "left out";
-  return text
-    ? /** @type {string|null} */ (readOrRefuse({ kind: "choice", names, wanted }, text, NAMES[key] ?? key, refused))
-    : null;
+  const kind = names.length ? oneNamed(...names) : { ...oneNamed(), wanted: "left out" };
+  return text ? /** @type {string|null} */ (readOrRefuse(kind, text, NAMES[key] ?? key, refused)) : null;
 }
 
 /**
@@ -177,7 +175,7 @@ export function readLink(search, pairs = []) {
     refused,
   };
   for (const [name, key] of dialKeys(preset)) {
-    const value = numberIn(query, key, /** @type {NumberKind} */ (SETTINGS_TABLE[name].kind), refused);
+    const value = numberIn(query, key, SETTINGS_TABLE[name].kind, refused);
     if (value !== null) state.dials[name] = value;
   }
   if (state.preset || question === null) return state;

@@ -10,23 +10,25 @@
  */
 
 import { shownFirst } from "../run/branch_book.js";
-import { GateError, orNone, readKind, rowsOfKind, wholeFrom } from "../run/gate.js";
+import { GateError, readKind } from "../run/gate.js";
+import { oneNamed, listOf, orNone, recordOf, wholeFrom } from "../run/kinds.js";
 import { SETTINGS_TABLE } from "../run/trace_schema.js";
-
-/** @typedef {import("../run/gate.js").Kind} Kind */
 
 export const MOST_FORKS = 4;
 const MOST_PLACES = 4096;
 const GO_ON = "go";
 
 export const FORK_SHOWN = wholeFrom(0, MOST_FORKS);
-const FORKS = rowsOfKind(MOST_FORKS, {
-  parent: FORK_SHOWN,
-  at: wholeFrom(1, MOST_PLACES),
-  writer: { kind: "choice", names: ["slm", "llm", GO_ON], wanted: `"slm" or "llm" or "${GO_ON}"` },
-  token: orNone(wholeFrom(0, 2 ** 31 - 1)),
-  tau: orNone(/** @type {Kind} */ (SETTINGS_TABLE.threshold.kind)),
-});
+const FORKS = listOf(
+  recordOf({
+    parent: FORK_SHOWN,
+    at: wholeFrom(1, MOST_PLACES),
+    writer: oneNamed("slm", "llm", GO_ON),
+    token: orNone(wholeFrom(0, 2 ** 31 - 1)),
+    tau: orNone(SETTINGS_TABLE.threshold.kind),
+  }),
+  MOST_FORKS,
+);
 
 /** Whether a branch's first own token says how it came about. @param {BranchEntry} entry @param {BranchEntry} parent */
 const isPlain = ({ trace, fork }, parent) =>

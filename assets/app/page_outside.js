@@ -8,7 +8,7 @@
 import { PROMPT_FORMS } from "../tasks/tables.js";
 import { part, plainButton } from "../viewer/dom.js";
 
-const FLAG = "outside what this pair knows";
+const OUTSIDE = "outside what this pair knows";
 
 export class PageOutside {
   nAsked = 0;
@@ -33,7 +33,7 @@ export class PageOutside {
     const { nAsked } = this;
     const answer = await this.page.ask("foreign_problem", { question, data_type }).catch(() => null);
     if (!answer?.warning || nAsked !== this.nAsked) return;
-    this.page.viewer.head.setFlag(FLAG);
+    this.page.viewer.head.setFlag(OUTSIDE);
     this.place.replaceChildren(answer.warning, " ", ...this.#offer(data_type));
   }
 

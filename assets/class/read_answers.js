@@ -8,7 +8,8 @@
  * @typedef {{answers: ClassAnswer[], nTwice: number, wrong: string[]}} ReadAnswers `wrong`: a sentence for each line
  */
 
-import { GateError, orNone, parseJson, readKind, wholeFrom } from "../run/gate.js";
+import { GateError, parseJson, readKind } from "../run/gate.js";
+import { oneNamed, listOf, orNone, realFrom, recordOf, rowOf, textUpTo, wholeFrom } from "../run/kinds.js";
 import { CODE, MOST_MARKS, MOST_POINTS, answerOfCode } from "./answer_code.js";
 
 export const ANSWER_SCHEMA = "citer-answer";
@@ -17,37 +18,18 @@ const MAX_CHARS = 1_000_000;
 const MAX_LINE = 20_000;
 export const MOST_ANSWERS = 500;
 
-/** @typedef {import("../run/gate.js").Kind} Kind */
-/** @type {Kind} */
-const POINT = {
-  kind: "row",
-  of: [{ kind: "real", low: 0, high: 1, wanted: "a share from 0 to 1" }, wholeFrom(0, 1e6)],
-  wanted: "a share and how many were right",
-};
-/** @param {string[]} subjects @returns {Kind} */
-const answerKind = (subjects) => ({
-  kind: "record",
-  required: {
-    of: { kind: "choice", names: subjects, wanted: "a lesson that this page has" },
-    key: { kind: "text", min: 6, max: 6, alphabet: "0123456789abcdef", wanted: "six of the digits 0 to 9 and a to f" },
-    guess: orNone({ kind: "real", low: -1e7, high: 1e7, wanted: "a number" }),
-    marks: orNone({
-      ...{ kind: "list", of: wholeFrom(0, 1e6), least: 0, most: MOST_MARKS },
-      wanted: `a list of at most ${MOST_MARKS} tokens`,
-    }),
-    curve: orNone({
-      kind: "record",
-      required: {
-        n: wholeFrom(1, 1e6),
-        points: { kind: "list", of: POINT, least: 1, most: MOST_POINTS, wanted: `1 to ${MOST_POINTS} points` },
-      },
-      optional: {},
-      wanted: "an object with n and points",
-    }),
-    number: orNone({ kind: "real", low: -1e7, high: 1e7, wanted: "a number" }),
-  },
-  optional: {},
-});
+const POINT = { ...rowOf(realFrom(0, 1), wholeFrom(0, 1e6)), wanted: "a share and how many were right" };
+const NUMBER = orNone(realFrom(-1e7, 1e7), "a number");
+/** @param {string[]} subjects */
+const answerKind = (subjects) =>
+  recordOf({
+    of: { ...oneNamed(...subjects), wanted: "a lesson that this page has" },
+    key: { ...textUpTo(6, 6, "0123456789abcdef"), wanted: "six of the digits 0 to 9 and a to f" },
+    guess: NUMBER,
+    marks: orNone(listOf(wholeFrom(0, 1e6), MOST_MARKS), `a list of at most ${MOST_MARKS} tokens`),
+    curve: orNone(recordOf({ n: wholeFrom(1, 1e6), points: listOf(POINT, MOST_POINTS, 1) })),
+    number: NUMBER,
+  });
 
 /** @param {ClassAnswer} answer @returns {string} one line of JSON */
 export const lineOf = (answer) => JSON.stringify({ schema: ANSWER_SCHEMA, version: ANSWER_VERSION, ...answer });

@@ -51,9 +51,6 @@ export function readCompareLink(search) {
 }
 
 /** @param {SettingName} name */
-const kindOf = (name) => /** @type {import("../run/gate.js").NumberKind} */ (SETTINGS_TABLE[name].kind);
-
-/** @param {SettingName} name */
 const keyOf = (name) => `live_${SETTINGS_TABLE[name].link}`;
 
 /** @param {URLSearchParams} query @returns {AskedComparison|null} */
@@ -70,6 +67,6 @@ function liveIn(query) {
     data_type: types.find((name) => name === query.get("live_type")) ?? types[0],
     routers: routers.slice(0, MOST_ROUTERS),
     together: query.get("together") === "1",
-    settings: sharedSettings((name) => numberOf(query, keyOf(name), kindOf(name), [])),
+    settings: sharedSettings((name) => numberOf(query, keyOf(name), SETTINGS_TABLE[name].kind, [])),
   };
 }

@@ -31,11 +31,11 @@
 
 import { COMPARISON_SCHEMA, COMPARISON_VERSION, MOST_COMPARED, SPECULATIVE_TABLE } from "../run/comparison_schema.js";
 import { GateError, parseJson, readKind } from "../run/gate.js";
+import { textUpTo } from "../run/kinds.js";
 import { MAX_TRACE_CHARS } from "../run/trace_schema.js";
 import { checkTrace } from "../run/trace_file.js";
 
-/** @type {import("../run/gate.js").TextKind} */
-const NAME = { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" };
+const NAME = textUpTo(1000);
 const DAMAGED = "This comparison is damaged: a pass of speculative decoding does not fit the ones before it.";
 
 /**
@@ -61,8 +61,7 @@ export function checkComparison(given) {
 
 /** @param {unknown} given @returns {SpeculativeTrace} */
 function checkSpeculative(given) {
-  const table = /** @type {import("../run/gate.js").RecordKind} */ (SPECULATIVE_TABLE);
-  const trace = /** @type {SpeculativeTrace} */ (readKind(table, given, "speculative"));
+  const trace = /** @type {SpeculativeTrace} */ (readKind(SPECULATIVE_TABLE, given, "speculative"));
   let context = trace.prompt.n_tokens;
   for (const pass of trace.passes) {
     const nWritten = pass.n_accepted + Number(pass.own_id !== null);

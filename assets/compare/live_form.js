@@ -48,7 +48,7 @@ const numberInput = (range, oninput) => html("input", { class: "cq-input cq-tau"
 function settingInput(name) {
   const { kind, default: value } = SETTINGS_TABLE[name];
   const step = kind.kind === "whole" ? 1 : 0.01;
-  const min = "openLow" in kind && kind.openLow ? kind.low + step : kind.low;
+  const min = kind.openLow ? kind.low + step : kind.low;
   return numberInput({ min, max: kind.high, step, value });
 }
 

@@ -49,7 +49,7 @@ export function readWay(text) {
   const settings = /** @type {Partial<Settings>} */ ({});
   for (const name of DIALS) {
     const { link, kind } = SETTINGS_TABLE[name];
-    const value = numberOf(given, link, /** @type {import("../run/gate.js").NumberKind} */ (kind), []);
+    const value = numberOf(given, link, kind, []);
     if (value !== null) settings[name] = value;
   }
   const { threshold } = settings;

@@ -4,7 +4,6 @@
  * It may come from anyone: size, number of tensors and every field of the card are bounded, as in
  * `citer_core/routing/router_card.py`. Pure; whether it fits a pair is found where the pair is (`pair.js`).
  *
- * @typedef {import("../run/gate.js").RecordKind} RecordKind
  * @typedef {Object} RouterCard
  * @property {number} schema_version
  * @property {string} label
@@ -62,8 +61,7 @@ function readCard(text) {
     if (version !== CARD_SCHEMA_VERSION) {
       throw new GateError(`Its card's schema_version is ${excerpt(version)}; it must be ${CARD_SCHEMA_VERSION}.`);
     }
-    const table = /** @type {RecordKind} */ (CARD_TABLE);
-    const card = /** @type {RouterCard} */ (readKind(table, said, "its card"));
+    const card = /** @type {RouterCard} */ (readKind(CARD_TABLE, said, "its card"));
     const { llm_shares_at_tau: shares = [], confidence_quantiles: quantiles = [] } = card.training ?? {};
     if ([shares, quantiles].some((list) => list.some((value, i) => value < list[Math.max(0, i - 1)]))) {
       throw new GateError("The shares or quantiles of its card's training fall; they must not.");

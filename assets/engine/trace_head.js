@@ -9,8 +9,6 @@ import { SETTINGS_TABLE, TRACE_SCHEMA, TRACE_TABLE, TRACE_VERSIONS } from "../ru
 import { RequestProblem } from "./fork.js";
 import { refuseUnknownSettings } from "./sampling.js";
 
-/** @typedef {import("../run/gate.js").RecordKind} RecordKind */
-
 /**
  * @param {unknown} settings
  * @returns {Settings}
@@ -18,7 +16,7 @@ import { refuseUnknownSettings } from "./sampling.js";
  */
 export function readSettings(settings) {
   try {
-    const table = /** @type {RecordKind} */ (TRACE_TABLE.required.settings);
+    const table = TRACE_TABLE.required.settings;
     const read = /** @type {Settings} */ (readKind(table, settings, ""));
     refuseUnknownSettings(read);
     for (const name of /** @type {(keyof Settings)[]} */ (Object.keys(table.optional))) {

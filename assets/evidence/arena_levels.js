@@ -22,6 +22,7 @@
 
 import { count, percent as inPercent } from "../run/format.js";
 import { readOrRefuse } from "../run/gate.js";
+import { oneNamed } from "../run/kinds.js";
 
 /** Contenders that are shown of each kind, beside those that all are held against; the others are folded. */
 const MOST_SHOWN = 10;
@@ -38,7 +39,7 @@ export const keyOf = ({ pair }) => `at-${pair}`;
 export function percentIn(query, pair, refused) {
   const text = query.get(keyOf(pair));
   const names = pair.percents.map(String);
-  const kind = { kind: /** @type {const} */ ("choice"), names, wanted: `one of ${names.join(", ")}` };
+  const kind = { ...oneNamed(...names), wanted: `one of ${names.join(", ")}` };
   return text ? Number(readOrRefuse(kind, text, keyOf(pair), refused) ?? pair.percent) : pair.percent;
 }
 

@@ -20,6 +20,7 @@
  */
 
 import { GateError, parseJson, readKind } from "../run/gate.js";
+import { oneNamed, listOf, recordOf, textUpTo, wholeFrom } from "../run/kinds.js";
 import { LESSON_TRUTHS, truthOf, truthWords } from "./lesson_truths.js";
 
 /** @typedef {import("./lesson_truths.js").LessonFacts} LessonFacts */
@@ -30,42 +31,35 @@ const MAX_CHARS = 20_000;
 const ID_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789-";
 const NAMED = /\{([\w.]+)\}/;
 
-/** @typedef {import("../run/gate.js").Kind} Kind */
-/** @param {number} max @returns {Kind} */
-const line = (max) => ({ kind: "text", min: 1, max, wanted: `a text of 1 to ${max} characters` });
-/** @param {string[]} names @returns {Kind} */
-const oneOf = (names) => ({ kind: "choice", names, wanted: `one of ${names.join(", ")}` });
-/** @param {Record<string, Kind>} required @returns {Kind} */
-const record = (required) => ({ kind: "record", required, optional: {} });
+/** @param {number} max */
+const line = (max) => textUpTo(max, 1);
+/** @param {string[]} names */
+const oneOf = (names) => ({ ...oneNamed(...names), wanted: `one of ${names.join(", ")}` });
 const TRUTH = oneOf(Object.keys(LESSON_TRUTHS));
-/** @type {Kind} */
-const SCALE = { kind: "whole", low: -1000, high: 100_000, wanted: "a whole number from -1,000 to 100,000" };
-/** @type {Kind} */
-const MOST = { kind: "whole", low: 1, high: 20, wanted: "a whole number from 1 to 20" };
-/** @type {Record<string, Kind>} */
+const SCALE = wholeFrom(-1000, 100_000);
 const GUESSES = {
-  number: record({ kind: oneOf(["number"]), ask: line(300), truth: TRUTH, low: SCALE, high: SCALE }),
-  marks: record({ kind: oneOf(["marks"]), ask: line(300), truth: oneOf(["router", "changed"]), most: MOST }),
+  number: recordOf({ kind: oneOf(["number"]), ask: line(300), truth: TRUTH, low: SCALE, high: SCALE }),
+  marks: recordOf({
+    kind: oneOf(["marks"]),
+    ask: line(300),
+    truth: oneOf(["router", "changed"]),
+    most: wholeFrom(1, 20),
+  }),
 };
-/** @type {Kind} */
 export const LESSON_ID = {
-  kind: "text",
-  min: 1,
-  max: 60,
-  alphabet: ID_LETTERS,
+  ...textUpTo(60, 1, ID_LETTERS),
   wanted: "1 to 60 of the letters a to z, digits and hyphens",
 };
 const HIDDEN = ["writers", "bytes", "decisive", "taken", "finding"];
-/** @type {Kind} */
-const LESSON_KIND = record({
+const LESSON_KIND = recordOf({
   id: LESSON_ID,
   title: line(60),
   open: line(2000),
-  hide: { kind: "list", of: oneOf(HIDDEN), least: 0, most: HIDDEN.length, wanted: `some of ${HIDDEN.join(", ")}` },
-  guess: { ...record({ kind: oneOf(Object.keys(GUESSES)) }), wanted: "an object with kind, ask and truth" },
+  hide: { ...listOf(oneOf(HIDDEN), HIDDEN.length), wanted: `some of ${HIDDEN.join(", ")}` },
+  guess: { ...recordOf({ kind: oneOf(Object.keys(GUESSES)) }), wanted: "an object with kind, ask and truth" },
   look: line(600),
-  find: record({ ask: line(300), truth: TRUTH }),
-  notes: { kind: "list", of: line(400), least: 3, most: 3, wanted: "a list of 3 texts" },
+  find: recordOf({ ask: line(300), truth: TRUTH }),
+  notes: { ...listOf(line(400), 3, 3), wanted: "a list of 3 texts" },
 });
 
 /**

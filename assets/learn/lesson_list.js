@@ -7,6 +7,7 @@
 import { html } from "../viewer/dom.js";
 import { messageOf } from "../run/format.js";
 import { parseJson, readKind } from "../run/gate.js";
+import { listOf } from "../run/kinds.js";
 import { LESSON_ID, readLesson } from "./lesson_file.js";
 
 const LESSONS = new URL("../lessons/", import.meta.url);
@@ -28,7 +29,7 @@ export async function lessonNamed(name) {
 /** In their order. @returns {Promise<string[]>} */
 export async function lessonNames() {
   const wanted = `a list of at most ${MOST_LESSONS} names`;
-  const kind = /** @type {const} */ ({ kind: "list", of: LESSON_ID, least: 0, most: MOST_LESSONS, wanted });
+  const kind = { ...listOf(LESSON_ID, MOST_LESSONS), wanted };
   return /** @type {string[]} */ (readKind(kind, parseJson(await textOf("index.json"), 10_000), "index.json"));
 }
 

@@ -1,36 +1,14 @@
 /**
  * The gate for what comes from outside, as in `citer_core/gate`: bounded JSON text, and values read against kinds with
- * ranges. The kinds come as data (`trace_schema.js`), so the server and the browser check with one table.
+ * ranges. The tables are the server's (`trace_schema.js`), so it and the browser check with one.
  *
  * Pure: must not know the DOM or any document. Gives back new values that hold only the fields that a record names.
  *
- * @typedef {{kind: "text", max: number, min?: number, alphabet?: string, wanted: string}} TextKind
- * @typedef {{kind: "whole"|"real", low: number, high: number, openLow?: boolean, wanted: string}} NumberKind
- * @typedef {{kind: "flag", wanted: string}} FlagKind
- * @typedef {{kind: "choice", names: string[], wanted: string}} ChoiceKind
- * @typedef {{kind: "maybe", of: Kind, wanted: string}} MaybeKind
- * @typedef {{kind: "list", of: Kind, least: number, most: number, wanted: string}} ListKind
- * @typedef {{kind: "row", of: Kind[], wanted: string}} RowKind
- * @typedef {{kind: "record", required: Record<string, Kind>, optional: Record<string, Kind>,
- *   wanted?: string}} RecordKind
- * @typedef {TextKind|NumberKind|FlagKind|ChoiceKind} PlainKind
- * @typedef {PlainKind|MaybeKind|ListKind|RowKind|RecordKind} Kind
+ * @typedef {import("./kinds.js").Kind} Kind
  */
 
+import { inDigits } from "./kinds.js";
 import { JSON_LIMITS } from "./trace_schema.js";
-
-/** @param {number} low @param {number} high @returns {NumberKind} */
-export const wholeFrom = (low, high) => ({ kind: "whole", low, high, wanted: `a whole number from ${low} to ${high}` });
-/** @param {Kind} of @param {string} [wanted] @returns {Kind} */
-export const orNone = (of, wanted = of.wanted) => ({ kind: "maybe", of, wanted: `${wanted}, or nothing` });
-/** @param {number} most @param {Record<string, Kind>} required fields of each @returns {Kind} */
-export const rowsOfKind = (most, required) => ({
-  kind: "list",
-  of: { kind: "record", required, optional: {} },
-  least: 0,
-  most,
-  wanted: `a list of at most ${most}`,
-});
 
 /** What is wrong with a value, in words for a person; holds no more of it than `excerpt` gives. */
 export class GateError extends Error {}
@@ -46,9 +24,6 @@ const OPENING = [91, 123]; // [ {
 const CLOSING = [93, 125];
 const EXPONENT = [101, 69]; // e E
 const HUGE = /^\+?[0-9]{3}/; // behind an e: 1e100 and more, which ends at infinity; 1e-300 is a probability
-
-/** @param {number} number */
-const inWords = (number) => number.toLocaleString("en");
 
 /**
  * At most 40 characters that say which value it was: a text quoted and cleaned, a list or an object only named.
@@ -87,7 +62,7 @@ function checkStructure(text) {
       throw new GateError(`This document has more than ${JSON_LIMITS.depth} lists and objects inside each other.`);
     }
     if (values > JSON_LIMITS.values) {
-      throw new GateError(`This document holds more than ${inWords(JSON_LIMITS.values)} values. Give a shorter one.`);
+      throw new GateError(`This document holds more than ${inDigits(JSON_LIMITS.values)} values. Give a shorter one.`);
     }
   }
 }
@@ -101,7 +76,7 @@ function checkStructure(text) {
 export function parseJson(text, maxChars) {
   const length = lengthOf(text, maxChars);
   if (length > maxChars) {
-    throw new GateError(`This document has ${inWords(length)} characters; at most ${inWords(maxChars)} are read.`);
+    throw new GateError(`This document has ${inDigits(length)} characters; at most ${inDigits(maxChars)} are read.`);
   }
   checkStructure(text);
   try {
@@ -121,13 +96,13 @@ function lengthOf(text, most) {
   return text.length - (text.match(PAIRS)?.length ?? 0);
 }
 
-/** @param {number} value @param {{low: number, high: number, openLow?: boolean}} how */
-const between = (value, { low, high, openLow }) => value >= low && value <= high && !(openLow && value === low);
+/** @param {number} value @param {import("./kinds.js").NumberKind} kind */
+const isBetween = (value, { low, high, openLow }) => value >= low && value <= high && !(openLow && value === low);
 
 /**
  * Whether a value without parts is what its kind says.
  * @param {unknown} value
- * @param {PlainKind} kind
+ * @param {import("./kinds.js").PlainKind} kind
  */
 function fits(value, kind) {
   switch (kind.kind) {
@@ -135,13 +110,13 @@ function fits(value, kind) {
       if (typeof value !== "string" || HALF_CHARACTER.test(value)) return false;
       const { alphabet } = kind;
       const length = lengthOf(value, kind.max);
-      if (length > kind.max || length < (kind.min ?? 0)) return false;
+      if (length > kind.max || length < kind.min) return false;
       return !alphabet || [...value].every((char) => alphabet.includes(char));
     }
     case "whole":
-      return typeof value === "number" && Number.isInteger(value) && between(value, kind);
+      return typeof value === "number" && Number.isInteger(value) && isBetween(value, kind);
     case "real":
-      return typeof value === "number" && Number.isFinite(value) && between(value, kind);
+      return typeof value === "number" && Number.isFinite(value) && isBetween(value, kind);
     case "flag":
       return typeof value === "boolean";
     case "choice":
@@ -176,9 +151,8 @@ export function readKind(kind, value, where) {
     case "maybe":
       return value === null ? null : readKind({ ...kind.of, wanted: kind.wanted }, value, where);
     case "list":
-      if (!Array.isArray(value) || !between(value.length, { low: kind.least, high: kind.most })) {
+      if (!Array.isArray(value) || value.length < kind.least || value.length > kind.most)
         refuse(value, where, kind.wanted);
-      }
       return value.map((entry, i) => readKind(kind.of, entry, `${where}[${i}]`));
     case "row":
       if (!Array.isArray(value) || value.length !== kind.of.length) refuse(value, where, kind.wanted);
@@ -191,10 +165,10 @@ export function readKind(kind, value, where) {
   }
 }
 
-/** @param {RecordKind} how @param {unknown} value @param {string} where */
+/** @param {import("./kinds.js").RecordKind} how @param {unknown} value @param {string} where */
 function readRecord({ required, optional, wanted }, value, where) {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    refuse(value, where, wanted ?? `an object with ${Object.keys(required).join(", ")}`);
+    refuse(value, where, wanted);
   }
   const given = new Map(Object.entries(value));
   /** @type {Record<string, unknown>} */
@@ -203,7 +177,7 @@ function readRecord({ required, optional, wanted }, value, where) {
     const at = where ? `${where}.${name}` : name;
     const entry = given.get(name);
     if (entry !== undefined) found[name] = readKind(kind, entry, at);
-    else if (Object.hasOwn(required, name)) refuse(undefined, at, kind.wanted ?? "an object");
+    else if (Object.hasOwn(required, name)) refuse(undefined, at, kind.wanted);
   }
   return found;
 }
@@ -228,7 +202,7 @@ export function readOrRefuse(kind, value, where, refused) {
 /**
  * @param {URLSearchParams} query of an address
  * @param {string} key
- * @param {NumberKind} kind
+ * @param {import("./kinds.js").NumberKind} kind
  * @param {string[]} refused is added to
  * @returns {number|null} null where there is none, or none of this kind
  */

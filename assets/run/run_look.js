@@ -9,18 +9,11 @@
  * @typedef {{filter: KeptTokens|null, certainty: boolean, price: PriceChoice}} RunLook
  */
 
-/** @typedef {import("./gate.js").NumberKind} NumberKind */
+import { oneNamed, realAbove } from "./kinds.js";
 
-/** @type {import("./gate.js").ChoiceKind} */
-export const FILTER = { kind: "choice", names: ["slm", "llm", "decisive"], wanted: '"slm", "llm" or "decisive"' };
-/** @type {NumberKind} GB/s or TFLOP/s of a device */
-export const DEVICE_RATE = {
-  kind: "real",
-  low: 0,
-  high: 1e9,
-  openLow: true,
-  wanted: "a number above 0, at most 1,000,000,000",
-};
+export const FILTER = oneNamed("slm", "llm", "decisive");
+/** GB/s or TFLOP/s of a device. */
+export const DEVICE_RATE = realAbove(0, 1e9);
 
 /** @returns {RunLook} */
 export const usualLook = () => ({

@@ -8,8 +8,6 @@
 import { GateError, excerpt, parseJson, readKind } from "./gate.js";
 import { MAX_COMPLETION_CHARS, MAX_TRACE_CHARS, TRACE_SCHEMA, TRACE_TABLE, TRACE_VERSIONS } from "./trace_schema.js";
 
-/** @typedef {import("./gate.js").RecordKind} RecordKind */
-
 const TRACE_KEYS = ["schema", "schema_version", ...Object.keys({ ...TRACE_TABLE.required, ...TRACE_TABLE.optional })];
 export const MAX_TRACE_BYTES = 4 * MAX_TRACE_CHARS;
 
@@ -49,7 +47,7 @@ export function checkTrace(trace) {
   /** @type {Omit<Trace, "schema"|"schema_version">} */
   let checked;
   try {
-    checked = /** @type {Trace} */ (readKind(/** @type {RecordKind} */ (TRACE_TABLE), trace, ""));
+    checked = /** @type {Trace} */ (readKind(TRACE_TABLE, trace, ""));
   } catch (error) {
     if (!(error instanceof GateError)) throw error;
     throw new TraceFileError(`This trace is damaged: ${error.message} Export it again from the run it came from.`);

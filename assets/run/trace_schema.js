@@ -4,6 +4,8 @@
  * `citer_core/trace_schema.py` or `citer_core/decode_settings.py`, not this file.
  */
 
+import { FLAG, listOf, oneNamed, orNone, realAbove, realFrom, recordOf, rowOf, textUpTo, wholeFrom } from "./kinds.js";
+
 export const TRACE_SCHEMA = "citer-trace";
 
 export const TRACE_VERSIONS = [1, 2];
@@ -16,15 +18,15 @@ export const JSON_LIMITS = { depth: 64, values: 1000000, digits: 40 };
 
 export const SETTINGS_TABLE = {
   threshold: {
-    kind: { kind: "real", low: 0, high: 1, openLow: false, wanted: "a number from 0 to 1" },
+    kind: realFrom(0, 1),
     default: 0.7,
     label: "Threshold τ",
     link: "at",
     forSampling: false,
-    lookingBack: 0.0,
+    lookingBack: 0,
   },
   max_new_tokens: {
-    kind: { kind: "whole", low: 1, high: 4096, wanted: "a whole number from 1 to 4,096" },
+    kind: wholeFrom(1, 4096),
     default: 256,
     label: "Most new tokens",
     link: "n",
@@ -32,28 +34,16 @@ export const SETTINGS_TABLE = {
     lookingBack: null,
   },
   temperature: {
-    kind: { kind: "real", low: 0, high: 2, openLow: false, wanted: "a number from 0 to 2" },
-    default: 0.0,
+    kind: realFrom(0, 2),
+    default: 0,
     label: "Temperature",
     link: "temp",
     forSampling: true,
     lookingBack: null,
   },
-  top_p: {
-    kind: { kind: "real", low: 0, high: 1, openLow: true, wanted: "a number above 0, at most 1" },
-    default: 1.0,
-    label: "Top-p",
-    link: "top_p",
-    forSampling: true,
-    lookingBack: null,
-  },
+  top_p: { kind: realAbove(0, 1), default: 1, label: "Top-p", link: "top_p", forSampling: true, lookingBack: null },
   seed: {
-    kind: {
-      kind: "whole",
-      low: -999999999999999,
-      high: 999999999999999,
-      wanted: "a whole number from -999,999,999,999,999 to 999,999,999,999,999",
-    },
+    kind: wholeFrom(-999999999999999, 999999999999999),
     default: 0,
     label: "Seed",
     link: "seed",
@@ -61,23 +51,23 @@ export const SETTINGS_TABLE = {
     lookingBack: null,
   },
   take_back: {
-    kind: { kind: "real", low: 0, high: 1, openLow: false, wanted: "a number from 0 to 1" },
-    default: 0.0,
+    kind: realFrom(0, 1),
+    default: 0,
     label: "Take back",
     link: "back",
     forSampling: false,
     lookingBack: 0.2,
   },
   take_back_below: {
-    kind: { kind: "real", low: 0, high: 1, openLow: false, wanted: "a number from 0 to 1" },
-    default: 1.0,
+    kind: realFrom(0, 1),
+    default: 1,
     label: "Take back below",
     link: "below",
     forSampling: false,
-    lookingBack: 1.0,
+    lookingBack: 1,
   },
   take_back_absolute: {
-    kind: { kind: "whole", low: 0, high: 1, wanted: "a whole number from 0 to 1" },
+    kind: wholeFrom(0, 1),
     default: 0,
     label: "Take back absolutely",
     link: "abs",
@@ -85,15 +75,15 @@ export const SETTINGS_TABLE = {
     lookingBack: 0,
   },
   doubt_budget: {
-    kind: { kind: "real", low: 0, high: 4096, openLow: false, wanted: "a number from 0 to 4,096" },
-    default: 0.0,
+    kind: realFrom(0, 4096),
+    default: 0,
     label: "Doubt budget",
     link: "doubt",
     forSampling: false,
     lookingBack: 0.35,
   },
   look_every: {
-    kind: { kind: "whole", low: 0, high: 4096, wanted: "a whole number from 0 to 4,096" },
+    kind: wholeFrom(0, 4096),
     default: 0,
     label: "Look every",
     link: "every",
@@ -101,8 +91,8 @@ export const SETTINGS_TABLE = {
     lookingBack: 0,
   },
   final_doubt: {
-    kind: { kind: "real", low: 0, high: 4096, openLow: false, wanted: "a number from 0 to 4,096" },
-    default: 0.0,
+    kind: realFrom(0, 4096),
+    default: 0,
     label: "Final look above",
     link: "final",
     forSampling: false,
@@ -110,259 +100,110 @@ export const SETTINGS_TABLE = {
   },
 };
 
-export const MODEL_TABLE = {
-  kind: "record",
-  required: {
-    name: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-    n_params: { kind: "whole", low: 0, high: 999999999999999, wanted: "a whole number from 0 to 999,999,999,999,999" },
-    n_layers: { kind: "whole", low: 0, high: 100000, wanted: "a whole number from 0 to 100,000" },
-    n_heads: { kind: "whole", low: 0, high: 100000, wanted: "a whole number from 0 to 100,000" },
-    n_kv_heads: { kind: "whole", low: 0, high: 100000, wanted: "a whole number from 0 to 100,000" },
-    head_dim: { kind: "whole", low: 0, high: 1000000, wanted: "a whole number from 0 to 1,000,000" },
-    vocab_size: { kind: "whole", low: 0, high: 2147483647, wanted: "a whole number from 0 to 2,147,483,647" },
-    hidden_size: { kind: "whole", low: 0, high: 10000000, wanted: "a whole number from 0 to 10,000,000" },
-    tied_embeddings: { kind: "flag", wanted: "true or false" },
-    bytes_per_element: { kind: "whole", low: 0, high: 16, wanted: "a whole number from 0 to 16" },
+export const MODEL_TABLE = recordOf(
+  {
+    name: textUpTo(1000),
+    n_params: wholeFrom(0, 999999999999999),
+    n_layers: wholeFrom(0, 100000),
+    n_heads: wholeFrom(0, 100000),
+    n_kv_heads: wholeFrom(0, 100000),
+    head_dim: wholeFrom(0, 1000000),
+    vocab_size: wholeFrom(0, 2147483647),
+    hidden_size: wholeFrom(0, 10000000),
+    tied_embeddings: FLAG,
+    bytes_per_element: wholeFrom(0, 16),
   },
-  optional: {
-    block_bits: {
-      kind: "maybe",
-      of: { kind: "real", low: 0, high: 128, openLow: false, wanted: "a number from 0 to 128" },
-      wanted: "a number from 0 to 128, or nothing",
-    },
-  },
-};
+  { block_bits: orNone(realFrom(0, 128)) },
+);
 
-export const PAIR_TABLE = {
-  kind: "record",
-  required: {
-    name: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-    revision: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
+export const PAIR_TABLE = recordOf(
+  {
+    name: textUpTo(1000),
+    revision: textUpTo(1000),
     slm: MODEL_TABLE,
     llm: MODEL_TABLE,
-    dtype: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-    device: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
+    dtype: textUpTo(1000),
+    device: textUpTo(1000),
   },
-  optional: { prompt_form: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" } },
-};
+  { prompt_form: textUpTo(1000) },
+);
 
-export const PROMPT_TABLE = {
-  kind: "record",
-  required: {
-    data_type: { kind: "choice", names: ["math", "mc", "open"], wanted: "\"math\" or \"mc\" or \"open\"" },
-    question: { kind: "text", max: 100000, wanted: "a text of at most 100,000 characters" },
-    text: { kind: "text", max: 100000, wanted: "a text of at most 100,000 characters" },
-    n_tokens: { kind: "whole", low: 0, high: 1000000000, wanted: "a whole number from 0 to 1,000,000,000" },
-    version: { kind: "whole", low: 0, high: 1000000, wanted: "a whole number from 0 to 1,000,000" },
-  },
-  optional: {  },
-};
+export const PROMPT_TABLE = recordOf({
+  data_type: oneNamed("math", "mc", "open"),
+  question: textUpTo(100000),
+  text: textUpTo(100000),
+  n_tokens: wholeFrom(0, 1000000000),
+  version: wholeFrom(0, 1000000),
+});
 
-export const ANSWER_TABLE = {
-  kind: "maybe",
-  of: {
-    kind: "record",
-    required: {
-      true_answer: {
-        kind: "maybe",
-        of: { kind: "text", max: 100000, wanted: "a text of at most 100,000 characters" },
-        wanted: "a text of at most 100,000 characters, or nothing",
-      },
-      predicted_answer: {
-        kind: "maybe",
-        of: { kind: "text", max: 100000, wanted: "a text of at most 100,000 characters" },
-        wanted: "a text of at most 100,000 characters, or nothing",
-      },
-      is_correct: { kind: "maybe", of: { kind: "flag", wanted: "true or false" }, wanted: "true or false, or nothing" },
-    },
-    optional: {  },
-  },
-  wanted: "an object with true_answer, predicted_answer, is_correct, or nothing",
-};
+export const ANSWER_TABLE = orNone(recordOf({
+  true_answer: orNone(textUpTo(100000)),
+  predicted_answer: orNone(textUpTo(100000)),
+  is_correct: orNone(FLAG),
+}));
 
-export const FINISH_REASON_TABLE = {
-  kind: "maybe",
-  of: {
-    kind: "choice",
-    names: ["eos", "length", "cancelled", "error"],
-    wanted: "\"eos\" or \"length\" or \"cancelled\" or \"error\"",
-  },
-  wanted: "\"eos\" or \"length\" or \"cancelled\" or \"error\", or nothing",
-};
+export const FINISH_REASON_TABLE = orNone(oneNamed("eos", "length", "cancelled", "error"));
 
-export const RECORD_TABLE = {
-  kind: "record",
-  required: {
-    date: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-    hardware: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-    version: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-  },
-  optional: {  },
-};
+export const RECORD_TABLE = recordOf({ date: textUpTo(1000), hardware: textUpTo(1000), version: textUpTo(1000) });
 
-export const TRACE_TABLE = {
-  kind: "record",
-  required: {
+export const TRACE_TABLE = recordOf(
+  {
     pair: PAIR_TABLE,
-    router: {
-      kind: "record",
-      required: {
-        name: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-        revision: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-        n_params: {
-          kind: "whole",
-          low: 0,
-          high: 999999999999999,
-          wanted: "a whole number from 0 to 999,999,999,999,999",
-        },
+    router: recordOf(
+      { name: textUpTo(1000), revision: textUpTo(1000), n_params: wholeFrom(0, 999999999999999) },
+      { reads_llm: FLAG, depends_on_writers: FLAG, slm_prior: orNone(realFrom(0, 1)) },
+    ),
+    settings: recordOf(
+      {
+        threshold: realFrom(0, 1),
+        max_new_tokens: wholeFrom(1, 4096),
+        temperature: realFrom(0, 2),
+        top_p: realAbove(0, 1),
+        seed: wholeFrom(-999999999999999, 999999999999999),
       },
-      optional: {
-        reads_llm: { kind: "flag", wanted: "true or false" },
-        depends_on_writers: { kind: "flag", wanted: "true or false" },
-        slm_prior: {
-          kind: "maybe",
-          of: { kind: "real", low: 0, high: 1, openLow: false, wanted: "a number from 0 to 1" },
-          wanted: "a number from 0 to 1, or nothing",
-        },
+      {
+        take_back: realFrom(0, 1),
+        take_back_below: realFrom(0, 1),
+        take_back_absolute: wholeFrom(0, 1),
+        doubt_budget: realFrom(0, 4096),
+        look_every: wholeFrom(0, 4096),
+        final_doubt: realFrom(0, 4096),
       },
-    },
-    settings: {
-      kind: "record",
-      required: {
-        threshold: { kind: "real", low: 0, high: 1, openLow: false, wanted: "a number from 0 to 1" },
-        max_new_tokens: { kind: "whole", low: 1, high: 4096, wanted: "a whole number from 1 to 4,096" },
-        temperature: { kind: "real", low: 0, high: 2, openLow: false, wanted: "a number from 0 to 2" },
-        top_p: { kind: "real", low: 0, high: 1, openLow: true, wanted: "a number above 0, at most 1" },
-        seed: {
-          kind: "whole",
-          low: -999999999999999,
-          high: 999999999999999,
-          wanted: "a whole number from -999,999,999,999,999 to 999,999,999,999,999",
-        },
-      },
-      optional: {
-        take_back: { kind: "real", low: 0, high: 1, openLow: false, wanted: "a number from 0 to 1" },
-        take_back_below: { kind: "real", low: 0, high: 1, openLow: false, wanted: "a number from 0 to 1" },
-        take_back_absolute: { kind: "whole", low: 0, high: 1, wanted: "a whole number from 0 to 1" },
-        doubt_budget: { kind: "real", low: 0, high: 4096, openLow: false, wanted: "a number from 0 to 4,096" },
-        look_every: { kind: "whole", low: 0, high: 4096, wanted: "a whole number from 0 to 4,096" },
-        final_doubt: { kind: "real", low: 0, high: 4096, openLow: false, wanted: "a number from 0 to 4,096" },
-      },
-    },
+    ),
     prompt: PROMPT_TABLE,
-    events: {
-      kind: "list",
-      of: {
-        kind: "record",
-        required: {
-          index: { kind: "whole", low: 0, high: 4095, wanted: "a whole number from 0 to 4,095" },
-          token_id: { kind: "whole", low: 0, high: 2147483647, wanted: "a whole number from 0 to 2,147,483,647" },
-          text: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-          source: { kind: "choice", names: ["slm", "llm"], wanted: "\"slm\" or \"llm\"" },
-          slm_token_id: { kind: "whole", low: 0, high: 2147483647, wanted: "a whole number from 0 to 2,147,483,647" },
-          slm_confidence: { kind: "real", low: 0, high: 1, openLow: false, wanted: "a number from 0 to 1" },
-          threshold: { kind: "real", low: 0, high: 1, openLow: false, wanted: "a number from 0 to 1" },
-          slm_tokens_fed: { kind: "whole", low: 0, high: 1000000000, wanted: "a whole number from 0 to 1,000,000,000" },
-          llm_tokens_fed: { kind: "whole", low: 0, high: 1000000000, wanted: "a whole number from 0 to 1,000,000,000" },
-          context_len: { kind: "whole", low: 0, high: 1000000000, wanted: "a whole number from 0 to 1,000,000,000" },
-          slm_s: { kind: "real", low: 0, high: 1000000.0, openLow: false, wanted: "a number from 0 to 1,000,000" },
-          router_s: { kind: "real", low: 0, high: 1000000.0, openLow: false, wanted: "a number from 0 to 1,000,000" },
-          llm_s: { kind: "real", low: 0, high: 1000000.0, openLow: false, wanted: "a number from 0 to 1,000,000" },
+    events: listOf(
+      recordOf(
+        {
+          index: wholeFrom(0, 4095),
+          token_id: wholeFrom(0, 2147483647),
+          text: textUpTo(1000),
+          source: oneNamed("slm", "llm"),
+          slm_token_id: wholeFrom(0, 2147483647),
+          slm_confidence: realFrom(0, 1),
+          threshold: realFrom(0, 1),
+          slm_tokens_fed: wholeFrom(0, 1000000000),
+          llm_tokens_fed: wholeFrom(0, 1000000000),
+          context_len: wholeFrom(0, 1000000000),
+          slm_s: realFrom(0, 1000000),
+          router_s: realFrom(0, 1000000),
+          llm_s: realFrom(0, 1000000),
         },
-        optional: {
-          slm_top: {
-            kind: "list",
-            of: {
-              kind: "row",
-              of: [
-                { kind: "whole", low: 0, high: 2147483647, wanted: "a whole number from 0 to 2,147,483,647" },
-                { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-                { kind: "real", low: 0, high: 1, openLow: false, wanted: "a number from 0 to 1" },
-              ],
-              wanted: "a list of 3 entries",
-            },
-            most: 20,
-            least: 0,
-            wanted: "a list of at most 20 entries",
-          },
-          llm_top: {
-            kind: "list",
-            of: {
-              kind: "row",
-              of: [
-                { kind: "whole", low: 0, high: 2147483647, wanted: "a whole number from 0 to 2,147,483,647" },
-                { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-                { kind: "real", low: 0, high: 1, openLow: false, wanted: "a number from 0 to 1" },
-              ],
-              wanted: "a list of 3 entries",
-            },
-            most: 20,
-            least: 0,
-            wanted: "a list of at most 20 entries",
-          },
-          forced: { kind: "flag", wanted: "true or false" },
-          discarded: {
-            kind: "list",
-            of: {
-              kind: "row",
-              of: [
-                { kind: "whole", low: 0, high: 2147483647, wanted: "a whole number from 0 to 2,147,483,647" },
-                { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-                { kind: "real", low: 0, high: 1, openLow: false, wanted: "a number from 0 to 1" },
-              ],
-              wanted: "a list of 3 entries",
-            },
-            most: 4096,
-            least: 0,
-            wanted: "a list of at most 4,096 entries",
-          },
-          read: {
-            kind: "list",
-            of: {
-              kind: "row",
-              of: [
-                { kind: "real", low: 0, high: 1, openLow: false, wanted: "a number from 0 to 1" },
-                { kind: "real", low: 0, high: 1, openLow: false, wanted: "a number from 0 to 1" },
-              ],
-              wanted: "a list of 2 entries",
-            },
-            most: 4096,
-            least: 0,
-            wanted: "a list of at most 4,096 entries",
-          },
+        {
+          slm_top: listOf(rowOf(wholeFrom(0, 2147483647), textUpTo(1000), realFrom(0, 1)), 20),
+          llm_top: listOf(rowOf(wholeFrom(0, 2147483647), textUpTo(1000), realFrom(0, 1)), 20),
+          forced: FLAG,
+          discarded: listOf(rowOf(wholeFrom(0, 2147483647), textUpTo(1000), realFrom(0, 1)), 4096),
+          read: listOf(rowOf(realFrom(0, 1), realFrom(0, 1)), 4096),
         },
-      },
-      most: 4096,
-      least: 0,
-      wanted: "a list of at most 4,096 entries",
-    },
+      ),
+      4096,
+    ),
     finish_reason: FINISH_REASON_TABLE,
     record: RECORD_TABLE,
   },
-  optional: {
+  {
     answer: ANSWER_TABLE,
-    title: {
-      kind: "maybe",
-      of: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-      wanted: "a text of at most 1,000 characters, or nothing",
-    },
-    parent: {
-      kind: "maybe",
-      of: {
-        kind: "record",
-        required: {
-          key: {
-            kind: "text",
-            max: 16,
-            min: 16,
-            alphabet: "0123456789abcdef",
-            wanted: "a text of 16 characters out of 0123456789abcdef",
-          },
-          fork: { kind: "whole", low: 0, high: 4096, wanted: "a whole number from 0 to 4,096" },
-        },
-        optional: {  },
-      },
-      wanted: "an object with key, fork, or nothing",
-    },
+    title: orNone(textUpTo(1000)),
+    parent: orNone(recordOf({ key: textUpTo(16, 16, "0123456789abcdef"), fork: wholeFrom(0, 4096) })),
   },
-};
+);

@@ -11,70 +11,48 @@
  */
 
 import { MOST_BRANCHES, shownFirst } from "../run/branch_book.js";
-import { GateError, orNone, parseJson, readKind, rowsOfKind, wholeFrom } from "../run/gate.js";
+import { GateError, parseJson, readKind } from "../run/gate.js";
+import { FLAG, oneNamed, listOf, orNone, realAbove, realFrom, recordOf, textUpTo, wholeFrom } from "../run/kinds.js";
 import { DEVICE_RATE, FILTER, usualLook } from "../run/run_look.js";
 import { TraceFileError, checkTrace, traceToJson } from "../run/trace_file.js";
 import { MODEL_TABLE } from "../run/trace_schema.js";
-
-/** @typedef {import("../run/gate.js").Kind} Kind */
 
 const VIEW_SCHEMA = "citer-view";
 export const MAX_VIEW_CHARS = 6_000_000; // half of what a trace may have: branches share most of their text with it
 const MOST_TOKENS = 4096;
 
-/** @param {number} high @returns {Kind} */
-const rateKind = (high) => ({ kind: "real", low: 0, high, openLow: true, wanted: "a number above 0" });
-/** @type {Kind} */
-const SHORT_TEXT = { kind: "text", max: 200, wanted: "a text of at most 200 characters" };
-/** @type {Kind} */
-const SAVED_TAU = { kind: "real", low: 0, high: 1, wanted: "a number from 0 to 1" };
-const MODEL_KIND = /** @type {Kind} */ (/** @type {unknown} */ (MODEL_TABLE));
-
-/** @type {Kind} */
-const DEVICE_KIND = {
-  kind: "record",
-  required: { name: SHORT_TEXT, bandwidth: rateKind(1e18), peak_flops: rateKind(1e21) },
-  optional: { memory_bytes: orNone(rateKind(1e18)) },
-};
-/** @type {Kind} */
-const PRICING_KIND = {
-  kind: "record",
-  required: { device: DEVICE_KIND },
-  optional: {
-    label: SHORT_TEXT,
-    slm: MODEL_KIND,
-    llm: MODEL_KIND,
-    routerParams: orNone(wholeFrom(0, 1e15), "a whole number"),
-  },
-};
-/** @type {import("../run/gate.js").RecordKind} */
-const VIEW_TABLE = {
-  kind: "record",
-  required: {
-    schema: { kind: "choice", names: [VIEW_SCHEMA], wanted: `"${VIEW_SCHEMA}"` },
-    threshold: orNone(SAVED_TAU),
-    token: orNone(wholeFrom(0, MOST_TOKENS), "the number of a token"),
-    filter: orNone(FILTER),
-    certainty: { kind: "flag", wanted: "true or false" },
-    price: {
-      kind: "record",
-      required: {
-        pair: orNone(SHORT_TEXT, "the label of a pair"),
-        bandwidth: orNone(DEVICE_RATE),
-        compute: orNone(DEVICE_RATE),
-      },
-      optional: {},
-    },
-    pricing: orNone(PRICING_KIND, "an object with device"),
-    branches: rowsOfKind(MOST_BRANCHES + 1, {
-      name: SHORT_TEXT,
-      parent: orNone(wholeFrom(0, MOST_BRANCHES), "a place"),
-      fork: wholeFrom(0, MOST_TOKENS),
-    }),
-    shown: wholeFrom(0, MOST_BRANCHES),
-  },
-  optional: {},
-};
+/** @param {number} high */
+const rateKind = (high) => ({ ...realAbove(0, high), wanted: "a number above 0" });
+const SHORT_TEXT = textUpTo(200);
+const DEVICE_KIND = recordOf(
+  { name: SHORT_TEXT, bandwidth: rateKind(1e18), peak_flops: rateKind(1e21) },
+  { memory_bytes: orNone(rateKind(1e18)) },
+);
+const PRICING_KIND = recordOf(
+  { device: DEVICE_KIND },
+  { label: SHORT_TEXT, slm: MODEL_TABLE, llm: MODEL_TABLE, routerParams: orNone(wholeFrom(0, 1e15), "a whole number") },
+);
+const PRICE_KIND = recordOf({
+  pair: orNone(SHORT_TEXT, "the label of a pair"),
+  bandwidth: orNone(DEVICE_RATE),
+  compute: orNone(DEVICE_RATE),
+});
+const BRANCH_KIND = recordOf({
+  name: SHORT_TEXT,
+  parent: orNone(wholeFrom(0, MOST_BRANCHES), "a place"),
+  fork: wholeFrom(0, MOST_TOKENS),
+});
+const VIEW_TABLE = recordOf({
+  schema: oneNamed(VIEW_SCHEMA),
+  threshold: orNone(realFrom(0, 1)),
+  token: orNone(wholeFrom(0, MOST_TOKENS), "the number of a token"),
+  filter: orNone(FILTER),
+  certainty: FLAG,
+  price: PRICE_KIND,
+  pricing: orNone(PRICING_KIND),
+  branches: listOf(BRANCH_KIND, MOST_BRANCHES + 1),
+  shown: wholeFrom(0, MOST_BRANCHES),
+});
 
 /**
  * The run's branches as the page has them, the text under a moved tau as one more; none where there is the run alone.

@@ -21,7 +21,7 @@ _HEADER = """/**
 
 def module_text() -> str:
     """The whole module."""
-    return tables_text(_HEADER, {"CARD_SCHEMA_VERSION": CARD_SCHEMA_VERSION, "CARD_TABLE": table_of(CARD)})
+    return tables_text(_HEADER, {"CARD_SCHEMA_VERSION": CARD_SCHEMA_VERSION, "CARD_TABLE": table_of(CARD)}, "../run")
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ test("a link holds four branches, the shown one and what it comes from first", (
 test("branches of a link that are none are left out, and what is wrong is named", () => {
   const cases = [
     ["br=x_1_llm", /br\[0\]\.parent is "x"; it must be a whole number from 0 to 4/],
-    ["br=0_0_llm", /br\[0\]\.at is 0; it must be a whole number from 1 to 4096/],
+    ["br=0_0_llm", /br\[0\]\.at is 0; it must be a whole number from 1 to 4,096/],
     ["br=0_1_both", /br\[0\]\.writer is "both"; it must be "slm" or "llm" or "go"/],
     ["br=0_1_llm_-2", /br\[0\]\.token is -2/],
     ["br=0_1_go__2", /br\[0\]\.tau is 2; it must be a number from 0 to 1, or nothing/],

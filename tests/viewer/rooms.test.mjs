@@ -95,7 +95,7 @@ test("of a run only its rules and forms are needed to decode one", () => {
     importsOf(module, AT_ONCE).map((line) => line.split(" -> ")[1]),
   );
   const ofRuns = [...new Set(needed.filter((module) => roomOf(module) === "run"))];
-  const forms = ["cost", "decision", "dials", "gate", "own_router", "trace_schema"];
+  const forms = ["cost", "decision", "dials", "gate", "kinds", "own_router", "trace_schema"];
   assert.deepEqual(
     ofRuns.sort(),
     forms.map((name) => `run/${name}.js`),

@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import test from "node:test";
 
 import { GateError, excerpt, parseJson, readKind } from "../../assets/run/gate.js";
+import { recordOf, textUpTo } from "../../assets/run/kinds.js";
 import { TraceFileError, parseTrace, traceToJson } from "../../assets/run/trace_file.js";
 import { MAX_TRACE_CHARS } from "../../assets/run/trace_schema.js";
 
@@ -59,11 +60,11 @@ test("the worst texts take no longer than their length", () => {
 });
 
 test("a kind reads what it says and nothing else", () => {
-  const kind = { kind: "text", max: 2, wanted: "two" };
+  const kind = { ...textUpTo(2), wanted: "two" };
   assert.equal(readKind(kind, "🎉🎉", "x"), "🎉🎉");
   assert.throws(() => readKind(kind, "🎉🎉🎉", "x"), /x is "🎉🎉🎉"; it must be two/);
   assert.throws(() => readKind({ kind: "strange" }, 1, "x"), /no kind strange/);
-  const record = { kind: "record", required: {}, optional: { a: kind } };
+  const record = recordOf({}, { a: kind });
   const found = readKind(record, JSON.parse('{"__proto__": {"a": 1}}'), "x");
   assert.equal(found.a, undefined);
 });
