@@ -6,8 +6,7 @@
  */
 
 import { button, html, setText, stylesheet, withCode, withTerms } from "../viewer/dom.js";
-import { percentIn } from "./arena_levels.js";
-import { ArenaPanel } from "./arena_panel.js";
+import { ArenaPanel, percentIn } from "./arena_panel.js";
 import { reachable } from "./chart_keys.js";
 import { CurveKey } from "./curve_key.js";
 import { AXES, addressOf, axesOf, csvOf, curvesFigure, sentenceOf, seriesOf, tableOf as cellsOf } from "./figures.js";
@@ -36,8 +35,9 @@ import { answerOf } from "../transport/server.js";
  *
  * @typedef {Object} EvidenceMessage
  * @property {EvidenceRegime[]} regimes
- * @property {{sentences: string[], figure: import("./intervals.js").Figure}|null} lesson when a learned router pays
- * @property {import("./arena_levels.js").PairLevels[]} arena at each number of bytes
+ * @property {{sentences: string[], figure: import("./question_panel.js").Figure}|null} lesson when a learned router
+ *   pays
+ * @property {import("./arena_panel.js").PairLevels[]} arena at each number of bytes
  * @property {import("./question_panel.js").EvidenceClaim[]} claims
  * @property {Record<string, string>} problems a question of each kind, to open a router with
  *

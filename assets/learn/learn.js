@@ -5,11 +5,91 @@
 
 import { html, plainButton, stylesheet, wordId } from "../viewer/dom.js";
 import { FormulaPanel } from "./formulas.js";
-import { GLOSSARY } from "./glossary.js";
 import { lessonCard } from "./lesson_list.js";
 import { PredictPanel, SlipPanel } from "./predict.js";
 import { present } from "./presenter.js";
 import { startTour } from "./tour.js";
+
+/** The words of this page, each in a sentence or two. */
+const GLOSSARY = [
+  ["Token", "A piece of text that a model reads or writes at once: a word, a part of one, a digit, a space."],
+  ["SLM", "The small language model. It reads every position and would like to write every token."],
+  [
+    "LLM",
+    "The large language model. It writes a token only where it is asked, and first catches up on what it has not read.",
+  ],
+  ["Router", "A small network on the SLM’s hidden state. It says how likely it is that the SLM’s next token will do."],
+  [
+    "Confidence",
+    "The router’s number from 0 to 1. High: leave it to the SLM. It is meant as if both models were to be preferred " +
+      "as often, though the SLM nearly always is: at 0.5 the token’s state says nothing either way.",
+  ],
+  [
+    "Threshold τ (tau)",
+    "The LLM writes a token when confidence < τ. At 0 the SLM writes everything, at 1 the LLM does. In between, what " +
+      "share the LLM writes depends on the router and the text; a router’s card lists it for each τ.",
+  ],
+  ["Hand-off", "A change of the writer from one token to the next."],
+  ["Catch-up", "The tokens that the LLM reads before it writes one: everything since it was last asked, in one pass."],
+  [
+    "Look-back",
+    "When the LLM catches up, it can say of each token that it reads how probable it was to it, at no further bytes. " +
+      "With look-back it takes back the first one that is much less probable to it than its own choice, and all " +
+      "behind it, writes its own token there, and the SLM goes on. The router decides when the LLM looks, the LLM " +
+      "where it goes back. CITER takes nothing back; speculative decoding takes back every token that the LLM would " +
+      "not have written.",
+  ],
+  [
+    "KV cache",
+    "What a model keeps of the tokens it has read, so that it need not read them again. Each model keeps its own.",
+  ],
+  [
+    "Memory transfer",
+    "Bytes moved from memory for one pass: the weights once, the cache read and written. On most " +
+      "devices it decides the time of decoding.",
+  ],
+  ["Decisive token", "A token of the LLM where the SLM would have written another one. Only these change the text."],
+  [
+    "Replay",
+    "The decisions of a finished run at another τ, from its recorded confidences. Exact up to the " +
+      "first token that would differ, or where that is not known.",
+  ],
+  ["Flip", "A token whose writer would be the other model at the new τ."],
+  [
+    "May differ",
+    "From the first token that would differ, or where that is not known, the text may be different. Drawn hatched, " +
+      "unless this browser writes it again.",
+  ],
+  [
+    "Case 1, 2, 3",
+    "With a known right text: the SLM would write the right token (1), only the LLM would (2), neither would (3).",
+  ],
+  [
+    "Label",
+    "What a router learns: is the SLM’s token good enough here? Cases 1 and 2 answer it; case 3 " +
+      "needs the SLM to go on to an answer.",
+  ],
+  [
+    "Risk and waste",
+    "A token that needs the LLM but is left to the SLM; a token that does not but is given to the LLM.",
+  ],
+  [
+    "Shortcut",
+    "How most labels come without a roll-out: where a known right text has the SLM’s token, prefer the SLM; else " +
+      "where it has the LLM’s, prefer the LLM. It takes another wording for a mistake.",
+  ],
+  [
+    "Round",
+    "One training of a router. In the next one, the router of the last decides who goes on in the roll-outs, and a " +
+      "new one learns from what they find.",
+  ],
+  [
+    "Nats",
+    "The unit of entropy with the natural logarithm: 0 where a model is sure of its token, 0.69 for an even choice " +
+      "of two.",
+  ],
+  ["Roll-out", "Letting the models go on from one token to an answer, to see whether it comes out right."],
+];
 
 const FORMULAS_EVERY_MS = 500;
 

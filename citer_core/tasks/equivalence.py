@@ -3,7 +3,7 @@ r"""Whether two final answers mean the same number or expression.
 Most answers are plain numbers or the same text and are settled here, exactly. The rest goes to sympy in a child process
 (`math_worker` says why, and by which rules), started at the first such pair: sympy takes half a second to import, and
 this process never pays for it. Safe to call from any thread; never raises. Needs POSIX for the child.
-`assets/tasks/equivalence.js` mirrors what is settled here.
+`assets/tasks/answers.js` mirrors what is settled here.
 """
 
 from __future__ import annotations

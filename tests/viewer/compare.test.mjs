@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import test from "node:test";
 
-import { drawRound, nRounds, readScore, scoreWords, scored } from "../../assets/compare/blind.js";
+import { drawRound, nRounds, readScore, scoreWords, scored } from "../../assets/compare/blind_panel.js";
 import { askedOf, isThere, shortened } from "../../assets/compare/carried_run.js";
 import { chosenColumns, columnsOf, firstDifference, standAt } from "../../assets/compare/columns.js";
 import { comparisonInAddress, readCompareLink } from "../../assets/compare/compare_link.js";

@@ -12,10 +12,10 @@ import {
   seriesOf,
   tableOf,
 } from "../../assets/evidence/figures.js";
-import { figuresAt, keyOf, percentIn } from "../../assets/evidence/arena_levels.js";
+import { figuresAt, keyOf, percentIn } from "../../assets/evidence/arena_panel.js";
 import { DASHES, MARKS } from "../../assets/evidence/curve_marks.js";
 import { nextPlace } from "../../assets/evidence/chart_keys.js";
-import { figureCsv, groupsOf, intervalText, scaleOf } from "../../assets/evidence/intervals.js";
+import { figureCsv, groupsOf, intervalText, scaleOf } from "../../assets/evidence/question_panel.js";
 import { readLink } from "../../assets/app/link.js";
 
 const point = (router, share, right, more = {}) => ({

@@ -7,7 +7,7 @@ import { findingOf, rivalOf } from "../../assets/labels/finding.js";
 import { histogramFigure, prFigure, reliabilityFigure, rocFigure, shifted } from "../../assets/labels/curve_charts.js";
 import { conclusion } from "../../assets/labels/detail_panel.js";
 import { decided, differs, firstToSee, inCell, nextInCell, tokensIn } from "../../assets/labels/label_view.js";
-import { selectRows, toCsv } from "../../assets/labels/rows.js";
+import { selectRows, toCsv } from "../../assets/labels/table_panel.js";
 import { CELLS, bestThreshold, cellOf, confusion, tauForCount } from "../../assets/labels/verdict.js";
 
 const base64 = (values) => Buffer.from(Float32Array.from(values).buffer).toString("base64");

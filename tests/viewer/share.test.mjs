@@ -4,14 +4,14 @@ import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import test from "node:test";
 
-import { TOUR_STEPS } from "../../assets/learn/tour_steps.js";
+import { TOUR_STEPS } from "../../assets/learn/tour.js";
 import { byRouter, markOfToken, scoreMarks, whereChanged } from "../../assets/learn/score.js";
 import { buildLink, isRunOfLink, linkStateOf, readLink } from "../../assets/app/link.js";
 import { packed, unpacked } from "../../assets/engine/packed_file.js";
 import { fillFiles, fillTemplate } from "../../assets/share/offline_file.js";
 import { usualLook } from "../../assets/run/run_look.js";
 import { NEWER } from "./engine_files.mjs";
-import { forXml, layoutStrip } from "../../assets/share/strip_layout.js";
+import { forXml, layoutStrip } from "../../assets/share/picture.js";
 import { TraceFileError, checkTrace, parseTrace, traceToJson } from "../../assets/run/trace_file.js";
 import { fileStem, traceToCsv } from "../../assets/share/page_export.js";
 import { splitMarks, visibleText } from "../../assets/viewer/text.js";

@@ -2,10 +2,9 @@
 
 import { readFileSync } from "node:fs";
 
-import { checkAnswer } from "../../assets/tasks/answers.js";
+import { checkAnswer, sameAnswer } from "../../assets/tasks/answers.js";
 import { ProblemBook, rowsOf } from "../../assets/tasks/book.js";
 import { lastBoxed } from "../../assets/tasks/boxed.js";
-import { sameAnswer } from "../../assets/tasks/equivalence.js";
 import { problemFromText } from "../../assets/tasks/problems.js";
 
 const asked = JSON.parse(readFileSync(0, "utf8"));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { TOUR_STEPS } from "../../assets/learn/tour_steps.js";
+import { TOUR_STEPS } from "../../assets/learn/tour.js";
 
 const step = TOUR_STEPS.find(({ title }) => title === "Write one yourself");
 
