@@ -1,7 +1,7 @@
 /**
  * A run's branches as a link names them: of which one, from which token, and who writes it. Enough to write them again.
  *
- * Pure: must not know the DOM or how a branch is written. Called by link.js and page_forks.js.
+ * Pure: must not know the DOM or how a branch is written. Called by link.js and page_link.js.
  *
  * @typedef {{parent: number, at: number, writer: Writer|"go", token: number|null, tau: number|null}} LinkFork `parent`:
  *   0 for the run itself, else the place of a fork before; `at`: counted from 0; "go" leaves its writer to the router;

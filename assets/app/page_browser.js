@@ -10,11 +10,10 @@
  */
 
 import { TRAINING_FREE } from "../engine/routers.js";
-import { EngineClient, browserName, canCompute } from "../transport/engine_client.js";
+import { EngineClient, browserName, canCompute, isSamePair } from "../transport/engine_client.js";
 import { LiveDials } from "../transport/live_dials.js";
 import { textOf } from "../transport/pair_files.js";
 import { solvedProblem, truthOf } from "../transport/run_truth.js";
-import { isSamePair } from "../transport/same_pair.js";
 import { checkAnswer } from "../tasks/answers.js";
 import { ProblemBook, rowsOf } from "../tasks/book.js";
 import { ProblemError, promptVersion } from "../tasks/problems.js";

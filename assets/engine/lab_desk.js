@@ -6,7 +6,7 @@
  * @typedef {import("./lab_protocol.js").LabOrder} LabOrder
  * @typedef {import("./lab_protocol.js").LabReply} LabReply
  * @typedef {import("./lab_protocol.js").LabItem} LabItem
- * @typedef {import("./lab_queue.js").LabQueue<LabItem>} Queue
+ * @typedef {LabQueue<LabItem>} Queue
  *
  * @typedef {Object} Bench what all jobs of a worker share
  * @property {BrowserPair} pair
@@ -19,7 +19,6 @@
 import { checkAnswer } from "../tasks/answers.js";
 import { decode } from "./decode.js";
 import { SLICE_MS, inWordsFor, pause } from "./desk.js";
-import { LabQueue, WAITS, workedOff } from "./lab_queue.js";
 import { Labelling, MOST_TRIED } from "./labelling.js";
 import { LayerProducts } from "./layer_products.js";
 import { Measuring, firstTaus } from "./measuring.js";
@@ -27,6 +26,52 @@ import { BrowserPair } from "./pair.js";
 import { RECIPE, WIDTHS, training } from "./router_training.js";
 import { N_UNCERTAINTIES } from "./stored_router.js";
 import { TextRows } from "./text_rows.js";
+
+/** Said by a job that has nothing to do until more comes. */
+const WAITS = Symbol("waits");
+
+/** What one job still has to work off, and a way to wait for more. @template T */
+class LabQueue {
+  /** @param {T[]} items @param {boolean} isWhole no more come */
+  constructor(items, isWhole) {
+    this.items = items;
+    this.isWhole = isWhole;
+    this.wake = () => {};
+  }
+
+  /** @param {T[]} items @param {boolean} isWhole */
+  add(items, isWhole) {
+    this.items.push(...items);
+    this.isWhole = isWhole;
+    this.wake();
+  }
+
+  /** Until something comes, or the queue is ended. @returns {Promise<void>} */
+  more() {
+    return new Promise((resolve) => (this.wake = resolve));
+  }
+}
+
+/**
+ * Has problems worked off several at once.
+ * @template T, R
+ * @param {{hasRoom: boolean, isIdle: boolean, take: (item: T) => void, step: () => Generator<R|undefined, void, any>,
+ *   end: () => void}} work
+ * @param {LabQueue<T>} queue
+ * @returns {Generator<R|undefined|typeof WAITS, void, any>} undefined after a pass over weights
+ */
+function* workedOff(work, queue) {
+  const { items } = queue;
+  try {
+    while (items.length || !work.isIdle || !queue.isWhole) {
+      if (work.hasRoom) for (const item of items.splice(0, 1)) work.take(item);
+      if (work.isIdle) yield WAITS;
+      else yield* work.step();
+    }
+  } finally {
+    work.end();
+  }
+}
 
 /** What may be asked. */
 export const JOBS = {

@@ -6,9 +6,9 @@
  *
  * @typedef {import("./pair.js").BrowserPair} BrowserPair
  * @typedef {import("./text_rows.js").TextRow} TextRow
- * @typedef {import("./continuations.js").Beginning} Beginning
- * @typedef {import("./label_rules.js").Label} Label
- * @typedef {import("./label_rules.js").Rule} Rule
+ * @typedef {import("./labelling.js").Beginning} Beginning
+ * @typedef {import("./labelling.js").Label} Label
+ * @typedef {import("./labelling.js").Rule} Rule
  * @typedef {import("../tasks/book.js").Problem} Problem
  * @typedef {{slm: import("./text_rows.js").TextRows, llm: import("./text_rows.js").TextRows}} BothRows
  *

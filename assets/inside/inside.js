@@ -7,7 +7,7 @@
  */
 
 import { formatTau } from "../run/format.js";
-import { targetOf } from "../run/moves.js";
+import { targetOf } from "../run/navigate.js";
 import { button, html, setText, stylesheet } from "../viewer/dom.js";
 import { enlarge, restoreLarge } from "../viewer/large.js";
 import { fillTokenText, spelledTexts, visibleText } from "../viewer/text.js";

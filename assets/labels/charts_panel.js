@@ -7,9 +7,8 @@
 
 import { html, setText } from "../viewer/dom.js";
 import { messageOf, percent } from "../run/format.js";
-import { PlotFrame, onAnotherLook } from "../viewer/plot_frame.js";
+import { PlotFrame, onAnotherLook, loadPlotly } from "../viewer/plot_frame.js";
 import { colorAt, paletteOf } from "../viewer/plot_look.js";
-import { loadPlotly } from "../viewer/plotly.js";
 import { scrolling, tableOf } from "../viewer/table.js";
 import { histogramFigure, priorOf, prFigure, reliabilityFigure, rocFigure } from "./curve_charts.js";
 

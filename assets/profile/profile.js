@@ -6,8 +6,7 @@
  */
 
 import { button, html, setText, stylesheet, withCode } from "../viewer/dom.js";
-import { PlotFrame, onAnotherLook } from "../viewer/plot_frame.js";
-import { loadPlotly } from "../viewer/plotly.js";
+import { PlotFrame, onAnotherLook, loadPlotly } from "../viewer/plot_frame.js";
 import { paletteOf, errorBars, layoutOf, scatter, standingOut } from "../viewer/plot_look.js";
 import { scrolling, tableOf } from "../viewer/table.js";
 import { messageOf } from "../run/format.js";

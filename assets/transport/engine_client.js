@@ -25,6 +25,21 @@
  * @property {Record<string, number>} thresholds a tau to start from, of each trained router; the default one first
  */
 
+/** @param {string} one @param {string} other `sample.whole`, or the sample alone where a name is older */
+function isSameModel(one, other) {
+  const [[sample, whole], [otherSample, otherWhole]] = [one.split("."), other.split(".")];
+  return sample === otherSample && (whole === otherWhole || !whole || !otherWhole);
+}
+
+/**
+ * Whether two names of weights are of the same ones; the mirror of `citer_core/models/same_pair.py`.
+ * @param {string} one revision of a pair @param {string} other
+ */
+export function isSamePair(one, other) {
+  const [halves, others] = [one.split("-"), other.split("-")];
+  return halves.length === others.length && halves.every((half, i) => isSameModel(half, others[i]));
+}
+
 /** A module of one function that makes a vector: whether this browser has them. */
 const VECTORS = [0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 8, 1, 6, 0, 65, 0, 253, 15, 11];
 

@@ -7,8 +7,7 @@
 
 import { BranchBook, MOST_BRANCHES } from "../run/branch_book.js";
 import { diffTokens, traceKey } from "../run/branch_diff.js";
-import { BranchStrip } from "./branch_strip.js";
-import { ComparePanel } from "./compare_panel.js";
+import { BranchStrip, ComparePanel } from "./branch_strip.js";
 import { seriesOf } from "../run/series.js";
 import { asRecorded } from "../run/decision.js";
 import { dialsOf } from "../run/dials.js";

@@ -5,23 +5,19 @@
  */
 
 import { Announcer } from "./announcer.js";
-import { Answer } from "./answer.js";
 import { Branching } from "./branching.js";
 import { Chart } from "./chart.js";
 import { Choices } from "./choices.js";
 import { Closer } from "./closer.js";
-import { Counters } from "./counters.js";
+import { Counters, Figures } from "./counters.js";
 import { html } from "./dom.js";
-import { Figures } from "./figures.js";
-import { Head } from "./head.js";
+import { Head, Answer } from "./head.js";
 import { Inspector } from "./inspector.js";
-import { Legend } from "./legend.js";
+import { Legend, Rule } from "./legend.js";
 import { largeButton } from "./large.js";
 import { Minimap } from "./minimap.js";
-import { stopFrom } from "../run/moves.js";
-import { Pacing } from "./pacing.js";
-import { Playback } from "./playback.js";
-import { Rule } from "./rule.js";
+import { stopFrom } from "../run/navigate.js";
+import { Playback, Pacing } from "./playback.js";
 import { TimeStrip } from "./time_strip.js";
 import { TokenPanel } from "./tokens.js";
 import { ToolsRow } from "./tools_row.js";

@@ -1,7 +1,29 @@
-/** A chart of plotly's in its frame: its title, the button that enlarges it. Must not know what is drawn. */
+/**
+ * A chart of plotly's in its frame: its title, the button that enlarges it; and plotly.js, fetched once and only when a
+ * chart is wanted. Must not know what is drawn.
+ */
 
 import { html } from "./dom.js";
 import { largeButton } from "./large.js";
+
+/** @type {Promise<PlotlyLibrary>|null} */
+let loading = null;
+
+/**
+ * @param {string} url of plotly.js, relative to the page
+ * @returns {Promise<PlotlyLibrary>} the library
+ */
+export function loadPlotly(url) {
+  if (globalThis.Plotly) return Promise.resolve(globalThis.Plotly);
+  loading ??= new Promise((resolve, reject) => {
+    const script = Object.assign(document.createElement("script"), { src: new URL(url, document.baseURI).href });
+    script.onload = () =>
+      globalThis.Plotly ? resolve(globalThis.Plotly) : reject(new Error("plotly could not be started"));
+    script.onerror = () => reject(new Error("plotly could not be fetched"));
+    document.head.append(script);
+  });
+  return loading;
+}
 
 export const PLOT_CONFIG = { displayModeBar: false, responsive: true };
 

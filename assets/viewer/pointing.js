@@ -1,12 +1,12 @@
 /**
  * Pointer and keys over the text: hover previews, click pins, keys move. One delegated listener per kind of event.
  *
- * Glue between the viewer and its text panel; where a key leads is `moves.js`'s. Only keys from inside the viewer are
- * heard, so the page's own are never taken.
+ * Glue between the viewer and its text panel; where a key leads is `navigate.js`'s. Only keys from inside the viewer
+ * are heard, so the page's own are never taken.
  */
 
 import { formatTau, probability } from "../run/format.js";
-import { targetOf } from "../run/moves.js";
+import { targetOf } from "../run/navigate.js";
 import { visibleText } from "./text.js";
 
 /** @type {Record<string, string>} */

@@ -4,9 +4,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 
-import { EngineClient, browserName, canCompute } from "../../assets/transport/engine_client.js";
+import { EngineClient, browserName, canCompute, isSamePair } from "../../assets/transport/engine_client.js";
 import { LiveDials } from "../../assets/transport/live_dials.js";
-import { isSamePair } from "../../assets/transport/same_pair.js";
 import { serveEngine } from "../../assets/engine/serve.js";
 import { traceKey } from "../../assets/run/branch_diff.js";
 import { dialsOf } from "../../assets/run/dials.js";

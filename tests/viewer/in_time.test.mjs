@@ -5,9 +5,8 @@ import test from "node:test";
 
 import { beforeTakeBack, whereSlipped } from "../../assets/learn/score.js";
 import { doubtOf } from "../../assets/run/decision.js";
-import { inTime } from "../../assets/run/in_time.js";
-import { whenItLooks } from "../../assets/viewer/rule.js";
-import { timePaths, timeWords } from "../../assets/viewer/time_strip.js";
+import { whenItLooks } from "../../assets/viewer/legend.js";
+import { timePaths, timeWords, inTime } from "../../assets/viewer/time_strip.js";
 
 const token = (index, text, confidence, more = {}) => ({
   ...{ index, text, source: "slm", slm_confidence: confidence, llm_tokens_fed: 0 },

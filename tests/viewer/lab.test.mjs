@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { Continuations } from "../../assets/engine/continuations.js";
 import { decode } from "../../assets/engine/decode.js";
-import { Labelling } from "../../assets/engine/labelling.js";
+import { Labelling, Continuations } from "../../assets/engine/labelling.js";
 import { Measuring, firstTaus } from "../../assets/engine/measuring.js";
 import { aucOf } from "../../assets/engine/router_metrics.js";
 import { training } from "../../assets/engine/router_training.js";

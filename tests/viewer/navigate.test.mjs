@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { targetOf } from "../../assets/run/moves.js";
-import { countStops, findMatches, findStop } from "../../assets/run/navigate.js";
+import { countStops, findMatches, findStop, targetOf } from "../../assets/run/navigate.js";
 import { advanceLive } from "../../assets/viewer/playback.js";
 import { finished } from "./fixtures.mjs";
 
