@@ -103,20 +103,17 @@ def tables_text(header: str, constants: dict[str, Any], run: str) -> str:
     made = sorted({*re.findall(r"(\w+)\(", tables), *re.findall(r"\bFLAG\b", tables)})
     shared = [name for name in SHARED if name in tables and name not in constants]
     imports = [(made, f"{run}/kinds.js"), (shared, f"{run}/trace_schema.js")]
-    lines = (f'import {{ {", ".join(names)} }} from "{path}";\n' for names, path in imports if names)
+    lines = (f'import {{\n  {", ".join(names)},\n}} from "{path}";\n' for names, path in imports if names)
     return f"{header}\n{''.join(lines)}\n{tables}"
 
 
-def _row_of(name: str, setting: Setting) -> dict[str, Any]:
+def _row_of(name: str, setting: Setting) -> _Made:
     """What the browser needs of a setting: the rest is only for making its control, on the server."""
-    return {
-        "kind": table_of(setting.kind),
-        "default": setting.default,
-        "label": setting.label,
-        "link": setting.link or name,
-        "forSampling": setting.for_sampling,
-        "lookingBack": setting.looking_back,
-    }
+    more = {"forSampling": True} if setting.for_sampling else {}
+    if setting.looking_back is not None:
+        more["lookingBack"] = setting.looking_back
+    about = (table_of(setting.kind), setting.default, setting.label, setting.link or name)
+    return _Made("settingOf", (*about, more) if more else about)
 
 
 def table_of(kind: Kind[Any]) -> _Made | _Named:

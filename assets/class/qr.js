@@ -4,37 +4,19 @@
  * Pure: must not know the DOM.
  */
 
-/** Error correction of level M by version: bytes a block, then blocks of each length of data bytes. */
-const BLOCKS = /** @type {[number, [number, number][]][]} */ ([
-  [10, [[1, 16]]],
-  [16, [[1, 28]]],
-  [26, [[1, 44]]],
-  [18, [[2, 32]]],
-  [24, [[2, 43]]],
-  [16, [[4, 27]]],
-  [18, [[4, 31]]],
-  [
-    22,
-    [
-      [2, 38],
-      [2, 39],
-    ],
-  ],
-  [
-    22,
-    [
-      [3, 36],
-      [2, 37],
-    ],
-  ],
-  [
-    26,
-    [
-      [4, 43],
-      [1, 44],
-    ],
-  ],
-]);
+/** Error correction of level M by version: bytes a block; so many blocks of so many data bytes, and others. */
+const BLOCKS = [
+  [10, 1, 16],
+  [16, 1, 28],
+  [26, 1, 44],
+  [18, 2, 32],
+  [24, 2, 43],
+  [16, 4, 27],
+  [18, 4, 31],
+  [22, 2, 38, 2, 39],
+  [22, 3, 36, 2, 37],
+  [26, 4, 43, 1, 44],
+];
 /** Centres of the alignment patterns. */
 const ALIGNED = [[], [6, 18], [6, 22], [6, 26], [6, 30], [6, 34], [6, 22, 38], [6, 24, 42], [6, 26, 46], [6, 28, 50]];
 const LEVEL_M = 0;
@@ -76,7 +58,10 @@ export function correction(data, n) {
 }
 
 /** @param {number} version from 1 */
-const capacity = (version) => BLOCKS[version - 1][1].reduce((sum, [n, length]) => sum + n * length, 0);
+const capacity = (version) => {
+  const [, n, length, nOthers = 0, other = 0] = BLOCKS[version - 1];
+  return n * length + nOthers * other;
+};
 /** Bits of the length. @param {number} version */
 const lengthBits = (version) => (version < 10 ? 8 : 16);
 
@@ -95,9 +80,10 @@ function codewords(text, version) {
   while (bits.length % 8) bits.push(0);
   const bytes = Array.from({ length: bits.length / 8 }, (_, i) => parseInt(bits.slice(8 * i, 8 * i + 8).join(""), 2));
   for (let pad = 0xec; bytes.length < room / 8; pad ^= 0xec ^ 0x11) bytes.push(pad);
-  const [nCorrection, groups] = BLOCKS[version - 1];
+  const [nCorrection, n, length, nOthers = 0, other = 0] = BLOCKS[version - 1];
   let at = 0;
-  const blocks = groups.flatMap(([n, length]) => Array.from({ length: n }, () => bytes.slice(at, (at += length))));
+  const sizes = [...Array(n).fill(length), ...Array(nOthers).fill(other)];
+  const blocks = sizes.map((size) => bytes.slice(at, (at += size)));
   const corrections = blocks.map((block) => correction(block, nCorrection));
   /** @param {number[][]} columns */
   const byTurns = (columns) =>

@@ -3,7 +3,9 @@
  * `citer_core/routing/router_card.py`, not this file.
  */
 
-import { listOf, orNone, realFrom, recordOf, textUpTo, wholeFrom } from "../run/kinds.js";
+import {
+  listOf, orNone, realFrom, recordOf, textUpTo, wholeFrom,
+} from "../run/kinds.js";
 
 export const CARD_SCHEMA_VERSION = 1;
 

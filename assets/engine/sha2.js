@@ -4,34 +4,22 @@
  * Both are one algorithm on words of two sizes; the constants of the smaller are the upper halves of the larger's. For
  * a few kilobytes: words are big integers. Pure.
  *
- * @typedef {{bits: bigint, rounds: number, schedule: bigint[][], mixing: bigint[][]}} Variant
+ * @typedef {{bits: bigint, rounds: number, schedule: bigint[], mixing: bigint[]}} Variant
  */
 
 /** @type {Variant} */
 const SMALL = {
   bits: 32n,
   rounds: 64,
-  schedule: [
-    [7n, 18n, 3n],
-    [17n, 19n, 10n],
-  ],
-  mixing: [
-    [6n, 11n, 25n],
-    [2n, 13n, 22n],
-  ],
+  schedule: [7n, 18n, 3n, 17n, 19n, 10n],
+  mixing: [6n, 11n, 25n, 2n, 13n, 22n],
 };
 /** @type {Variant} */
 const LARGE = {
   bits: 64n,
   rounds: 80,
-  schedule: [
-    [1n, 8n, 7n],
-    [19n, 61n, 6n],
-  ],
-  mixing: [
-    [14n, 18n, 41n],
-    [28n, 34n, 39n],
-  ],
+  schedule: [1n, 8n, 7n, 19n, 61n, 6n],
+  mixing: [14n, 18n, 41n, 28n, 34n, 39n],
 };
 
 /** The first n prime numbers. @param {number} n */
@@ -78,8 +66,8 @@ function digest(bytes, { bits, rounds, schedule, mixing }) {
   const view = new DataView(padded.buffer);
   view.setBigUint64(padded.length - 8, BigInt(bytes.length) * 8n);
   const words = /** @type {bigint[]} */ (new Array(rounds));
-  const [[s0, s1, s2], [t0, t1, t2]] = schedule;
-  const [[e0, e1, e2], [a0, a1, a2]] = mixing;
+  const [s0, s1, s2, t0, t1, t2] = schedule;
+  const [e0, e1, e2, a0, a1, a2] = mixing;
   for (let block = 0; block < padded.length; block += blockBytes) {
     for (let i = 0; i < 16; i++) {
       const at = block + i * wordBytes;

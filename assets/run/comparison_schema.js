@@ -3,8 +3,12 @@
  * `citer_core/trace_schema.py`, not this file.
  */
 
-import { listOf, orNone, realFrom, recordOf, rowOf, textUpTo, wholeFrom } from "./kinds.js";
-import { PAIR_TABLE, PROMPT_TABLE, ANSWER_TABLE, FINISH_REASON_TABLE, RECORD_TABLE } from "./trace_schema.js";
+import {
+  listOf, orNone, realFrom, recordOf, rowOf, textUpTo, wholeFrom,
+} from "./kinds.js";
+import {
+  PAIR_TABLE, PROMPT_TABLE, ANSWER_TABLE, FINISH_REASON_TABLE, RECORD_TABLE,
+} from "./trace_schema.js";
 
 export const COMPARISON_SCHEMA = "citer-comparison";
 

@@ -93,3 +93,14 @@ export function recordOf(required, optional) {
   const wanted = `an object with ${(names.length ? names : Object.keys(optional ?? {})).join(", ")}`;
   return { kind: /** @type {const} */ ("record"), required, optional: optional ?? /** @type {O} */ ({}), wanted };
 }
+
+/**
+ * A setting of decoding, as the table of them has it.
+ * @param {NumberKind} kind @param {number} usual where nothing is said @param {string} label for people
+ * @param {string} link its key in addresses
+ * @param {{forSampling?: boolean, lookingBack?: number|null}} [how] whether it says something only where tokens are
+ *   drawn; where it stands in a run that looks back, null where it is no dial
+ */
+export const settingOf = (kind, usual, label, link, { forSampling = false, lookingBack = null } = {}) => {
+  return { kind, default: usual, label, link, forSampling, lookingBack };
+};

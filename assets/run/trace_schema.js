@@ -4,7 +4,9 @@
  * `citer_core/trace_schema.py` or `citer_core/decode_settings.py`, not this file.
  */
 
-import { FLAG, listOf, oneNamed, orNone, realAbove, realFrom, recordOf, rowOf, textUpTo, wholeFrom } from "./kinds.js";
+import {
+  FLAG, listOf, oneNamed, orNone, realAbove, realFrom, recordOf, rowOf, settingOf, textUpTo, wholeFrom,
+} from "./kinds.js";
 
 export const TRACE_SCHEMA = "citer-trace";
 
@@ -17,87 +19,17 @@ export const MAX_COMPLETION_CHARS = 100000;
 export const JSON_LIMITS = { depth: 64, values: 1000000, digits: 40 };
 
 export const SETTINGS_TABLE = {
-  threshold: {
-    kind: realFrom(0, 1),
-    default: 0.7,
-    label: "Threshold τ",
-    link: "at",
-    forSampling: false,
-    lookingBack: 0,
-  },
-  max_new_tokens: {
-    kind: wholeFrom(1, 4096),
-    default: 256,
-    label: "Most new tokens",
-    link: "n",
-    forSampling: false,
-    lookingBack: null,
-  },
-  temperature: {
-    kind: realFrom(0, 2),
-    default: 0,
-    label: "Temperature",
-    link: "temp",
-    forSampling: true,
-    lookingBack: null,
-  },
-  top_p: { kind: realAbove(0, 1), default: 1, label: "Top-p", link: "top_p", forSampling: true, lookingBack: null },
-  seed: {
-    kind: wholeFrom(-999999999999999, 999999999999999),
-    default: 0,
-    label: "Seed",
-    link: "seed",
-    forSampling: true,
-    lookingBack: null,
-  },
-  take_back: {
-    kind: realFrom(0, 1),
-    default: 0,
-    label: "Take back",
-    link: "back",
-    forSampling: false,
-    lookingBack: 0.2,
-  },
-  take_back_below: {
-    kind: realFrom(0, 1),
-    default: 1,
-    label: "Take back below",
-    link: "below",
-    forSampling: false,
-    lookingBack: 1,
-  },
-  take_back_absolute: {
-    kind: wholeFrom(0, 1),
-    default: 0,
-    label: "Take back absolutely",
-    link: "abs",
-    forSampling: false,
-    lookingBack: 0,
-  },
-  doubt_budget: {
-    kind: realFrom(0, 4096),
-    default: 0,
-    label: "Doubt budget",
-    link: "doubt",
-    forSampling: false,
-    lookingBack: 0.35,
-  },
-  look_every: {
-    kind: wholeFrom(0, 4096),
-    default: 0,
-    label: "Look every",
-    link: "every",
-    forSampling: false,
-    lookingBack: 0,
-  },
-  final_doubt: {
-    kind: realFrom(0, 4096),
-    default: 0,
-    label: "Final look above",
-    link: "final",
-    forSampling: false,
-    lookingBack: 0.02,
-  },
+  threshold: settingOf(realFrom(0, 1), 0.7, "Threshold τ", "at", { lookingBack: 0 }),
+  max_new_tokens: settingOf(wholeFrom(1, 4096), 256, "Most new tokens", "n"),
+  temperature: settingOf(realFrom(0, 2), 0, "Temperature", "temp", { forSampling: true }),
+  top_p: settingOf(realAbove(0, 1), 1, "Top-p", "top_p", { forSampling: true }),
+  seed: settingOf(wholeFrom(-999999999999999, 999999999999999), 0, "Seed", "seed", { forSampling: true }),
+  take_back: settingOf(realFrom(0, 1), 0, "Take back", "back", { lookingBack: 0.2 }),
+  take_back_below: settingOf(realFrom(0, 1), 1, "Take back below", "below", { lookingBack: 1 }),
+  take_back_absolute: settingOf(wholeFrom(0, 1), 0, "Take back absolutely", "abs", { lookingBack: 0 }),
+  doubt_budget: settingOf(realFrom(0, 4096), 0, "Doubt budget", "doubt", { lookingBack: 0.35 }),
+  look_every: settingOf(wholeFrom(0, 4096), 0, "Look every", "every", { lookingBack: 0 }),
+  final_doubt: settingOf(realFrom(0, 4096), 0, "Final look above", "final", { lookingBack: 0.02 }),
 };
 
 export const MODEL_TABLE = recordOf(
