@@ -3,9 +3,9 @@
  *
  * Knows neither workers nor files: `lab_worker.js` says how files are fetched, and a way to answer.
  *
- * @typedef {import("./lab_protocol.js").LabOrder} LabOrder
- * @typedef {import("./lab_protocol.js").LabReply} LabReply
- * @typedef {import("./lab_protocol.js").LabItem} LabItem
+ * @typedef {import("./protocol.js").LabOrder} LabOrder
+ * @typedef {import("./protocol.js").LabReply} LabReply
+ * @typedef {import("./protocol.js").LabItem} LabItem
  * @typedef {LabQueue<LabItem>} Queue
  *
  * @typedef {Object} Bench what all jobs of a worker share
@@ -120,7 +120,7 @@ export class LabDesk {
 
   /**
    * @param {(reply: LabReply) => void} post
-   * @param {(where: import("./lab_protocol.js").LabLoad) => import("./pair.js").FetchFile} filesAt
+   * @param {(where: import("./protocol.js").LabLoad) => import("./pair.js").FetchFile} filesAt
    */
   constructor(post, filesAt) {
     this.post = post;
@@ -142,7 +142,7 @@ export class LabDesk {
     }
   }
 
-  /** @param {import("./lab_protocol.js").LabLoad} order @returns {Promise<Bench|null>} */
+  /** @param {import("./protocol.js").LabLoad} order @returns {Promise<Bench|null>} */
   async #load(order) {
     try {
       const pair = await BrowserPair.load(this.filesAt(order));
@@ -161,7 +161,7 @@ export class LabDesk {
     }
   }
 
-  /** @param {import("./lab_protocol.js").LabBegin} order */
+  /** @param {import("./protocol.js").LabBegin} order */
   async #work({ job, what, asked, items, isWhole }) {
     /** @type {Queue & {isCancelled?: boolean}} */
     const queue = new LabQueue(items, isWhole);

@@ -1,5 +1,5 @@
 /**
- * What a page and the worker that decodes say to each other. Types alone.
+ * What a page and its workers say to each other, first the one that decodes. Types alone.
  *
  * A run's messages are those of the server (`run/stream.js`) with a kind, so the same receiver takes them. The first
  * has the trace's head; a run that could not begin has none, only an end that says why. Every run has an end, also one
@@ -36,6 +36,31 @@
  *   cases?: import("./run_labels.js").RunCases|{why: string}|null}} ProbeReply `cases` where a solution was given
  * @typedef {{kind: "ask", probe: string, answer: any, error: string|null}} AnswerReply
  * @typedef {ReadyReply|FailedReply|RunReply|ProbeReply|AnswerReply} EngineReply
+ */
+
+/**
+ * What a page and a worker of the Lab say to each other.
+ *
+ * A job is begun, may be given more to work off, and is over when nothing more comes. Each has one `over`, also one
+ * that was cancelled.
+ *
+ * @typedef {import("../tasks/book.js").Problem} Problem
+ * @typedef {import("./labelling.js").Labelled} Labelled
+ * @typedef {{index: number, problem: Problem}} LabItem
+ *
+ * @typedef {{kind: "load", root: string, version: string, hardware: string, packed?: Record<string, string>}} LabLoad
+ *   as a `LoadRequest`
+ * @typedef {{kind: "begin", job: number, what: keyof typeof import("./lab_desk.js").JOBS, asked: any, items: LabItem[],
+ *   isWhole: boolean}} LabBegin `isWhole` where no more items come
+ * @typedef {{kind: "more", job: number, items: LabItem[], isWhole: boolean}} LabMore
+ * @typedef {{kind: "cancel", job: number}} LabCancel
+ * @typedef {LabLoad|LabBegin|LabMore|LabCancel} LabOrder
+ *
+ * @typedef {{kind: "ready"}} LabReady
+ * @typedef {{kind: "failed", error: string}} LabFailed nothing can be computed here; why
+ * @typedef {{kind: "news", job: number, value: any}} LabNews
+ * @typedef {{kind: "over", job: number, error: string|null}} LabOver
+ * @typedef {LabReady|LabFailed|LabNews|LabOver} LabReply
  */
 
 export {};

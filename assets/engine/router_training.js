@@ -27,7 +27,6 @@ import { writtenRouter } from "./written_router.js";
 import { aucOf, histogramOf, spreadOf } from "./router_metrics.js";
 import { Adam, RouterNetwork, crossEntropy, sigmoid } from "./router_network.js";
 import { batchOf, scaleOf, taken } from "./router_tokens.js";
-import { seeded, shuffled } from "./seeded.js";
 
 /** Hidden neurons of what may be trained. @type {Record<string, number>} */
 export const WIDTHS = { linear: 0, "mlp-32": 32, "mlp-128": 128 };
@@ -143,4 +142,28 @@ function judged(network, { inputs, targets, offsets }) {
     auc: aucOf(logits, targets),
     histogram: histogramOf(logits.map(sigmoid), targets),
   };
+}
+
+/**
+ * Random numbers of a seed, many of them quickly (Mulberry32). What decides tokens is in `randomness.js`.
+ * @param {number} seed @returns {() => number} from 0 to 1
+ */
+export function seeded(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let z = Math.imul(state ^ (state >>> 15), state | 1);
+    z ^= z + Math.imul(z ^ (z >>> 7), z | 61);
+    return ((z ^ (z >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** In a random order. @template T @param {Iterable<T>} items @param {() => number} random */
+function shuffled(items, random) {
+  const list = [...items];
+  for (let i = list.length - 1; i > 0; i--) {
+    const other = Math.floor(random() * (i + 1));
+    [list[i], list[other]] = [list[other], list[i]];
+  }
+  return list;
 }

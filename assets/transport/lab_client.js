@@ -4,9 +4,9 @@
  * Must not know the page, nor what a router is trained for.
  *
  * @typedef {import("./engine_client.js").PairFacts} PairFacts
- * @typedef {import("../engine/lab_protocol.js").LabItem} LabItem
- * @typedef {import("../engine/lab_protocol.js").LabOrder} LabOrder
- * @typedef {import("../engine/lab_protocol.js").LabReply} LabReply
+ * @typedef {import("../engine/protocol.js").LabItem} LabItem
+ * @typedef {import("../engine/protocol.js").LabOrder} LabOrder
+ * @typedef {import("../engine/protocol.js").LabReply} LabReply
  * @typedef {import("../engine/labelling.js").Labelled & {problem: Problem}} Labelled
  * @typedef {import("../engine/measuring.js").Measured} Measured
  * @typedef {import("../engine/router_training.js").Pass} Pass
@@ -145,7 +145,7 @@ export class LabClient {
 
   /**
    * One job of some workers, among which the items are handed out as they work them off.
-   * @param {import("../engine/lab_protocol.js").LabBegin["what"]} what @param {any} asked
+   * @param {import("../engine/protocol.js").LabBegin["what"]} what @param {any} asked
    * @param {LabItem[]} items @param {Worker[]} workers @param {AbortSignal} [signal] ends it early
    * @returns {AsyncGenerator<any>} what they tell
    * @throws {LabProblem}

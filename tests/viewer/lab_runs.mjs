@@ -7,8 +7,7 @@ import { Labelling } from "../../assets/engine/labelling.js";
 import { Measuring, firstTaus } from "../../assets/engine/measuring.js";
 import { tauFor } from "../../assets/engine/router_metrics.js";
 import { RouterNetwork } from "../../assets/engine/router_network.js";
-import { training } from "../../assets/engine/router_training.js";
-import { seeded } from "../../assets/engine/seeded.js";
+import { training, seeded } from "../../assets/engine/router_training.js";
 import { problemFromRow } from "../../assets/tasks/problems.js";
 import { allOf, openBench, problemsOf, routerIn, workOff } from "./lab_files.mjs";
 
