@@ -109,7 +109,7 @@ def tables_text(header: str, constants: dict[str, Any], run: str) -> str:
 
 def _row_of(name: str, setting: Setting) -> _Made:
     """What the browser needs of a setting: the rest is only for making its control, on the server."""
-    more = {"forSampling": True} if setting.for_sampling else {}
+    more: dict[str, Any] = {"forSampling": True} if setting.for_sampling else {}
     if setting.looking_back is not None:
         more["lookingBack"] = setting.looking_back
     about = (table_of(setting.kind), setting.default, setting.label, setting.link or name)

@@ -16,15 +16,8 @@ import { AnalysisError, tokenWords, unpack } from "./analysis.js";
 import { ChartsPanel } from "./charts_panel.js";
 import { DetailPanel, conclusion } from "./detail_panel.js";
 import { findingOf, rivalOf } from "./finding.js";
-import {
-  decided,
-  firstToSee,
-  inCell,
-  nextInCell,
-  verdictOfToken,
-  labelsInAddress,
-  readLabelsLink,
-} from "./label_view.js";
+import { decided, firstToSee, inCell, nextInCell, verdictOfToken } from "./label_view.js";
+import { labelsInAddress, readLabelsLink } from "./labels_link.js";
 import { OwnRows } from "./own_rows.js";
 import { RuleChoice } from "./rule_choice.js";
 import { TablePanel } from "./table_panel.js";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { labelsInAddress, readLabelsLink } from "../../assets/labels/label_view.js";
+import { labelsInAddress, readLabelsLink } from "../../assets/labels/labels_link.js";
 
 const NOTHING = { source: null, rule: "outcome", router: null, tau: null, problem: null, token: null };
 
