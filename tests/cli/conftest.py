@@ -8,6 +8,7 @@ from citer_core.cli.main import main
 from citer_core.engine import Engine
 from citer_core.tasks.datasets import bundled_rows
 from tests.cli.examples import LABEL, QUICK, small_parts, write_rows
+from tests.core.conftest import _bundled_pair_is_loaded_once  # noqa: F401  # fixture
 from tests.fakes import FakeEngine, use
 
 
@@ -22,7 +23,7 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def trained(tmp_path_factory):
     """The whole way once: labels of the bundled pair, and a router of them."""
     folder = tmp_path_factory.mktemp("trained")

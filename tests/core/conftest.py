@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -19,7 +22,8 @@ from transformers import (
 from citer_core.assets import ASSETS
 from citer_core.engine import Engine
 from citer_core.models import server_client, store
-from citer_core.models.pair import ModelPair
+from citer_core.models.pair import ModelPair, load_pair
+from citer_core.types import PairOptions
 from tests.completions_server import CompletionsServer
 
 torch.set_num_threads(1)  # at this size threads cost more than they give
@@ -81,6 +85,26 @@ LLAMA3_ROPE = {
 @pytest.fixture(scope="session")
 def tokenizer():
     return AutoTokenizer.from_pretrained(ASSETS / "models" / "tokenizer")
+
+
+@functools.cache
+def _bundled_pair() -> ModelPair:
+    return load_pair()
+
+
+def _load_once(pair: str = "embedded", **how: Any) -> ModelPair:
+    plain = {"device": "cpu", "dtype": "float32", "server": None}
+    is_plain = pair == "embedded" and plain == {name: how.get(name, value) for name, value in plain.items()}
+    return _bundled_pair() if is_plain and how.get("options") in (None, PairOptions()) else load_pair(pair, **how)
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _bundled_pair_is_loaded_once() -> Iterator[None]:
+    """Commands load the bundled pair in half a second, two hundred times: here they share one."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("citer_core.engine", "citer_core.models.pair"):
+            patch.setattr(f"{module}.load_pair", _load_once)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -19,9 +19,12 @@ const { pair, products } = bench;
 
 const problems = rows.map(problemFromRow);
 const label = (how, some) => workOff(new Labelling(pair, bench.rows, how), some);
+const known = {};
+/** The problems that were asked for, labelled in one way; each way once. */
+const labelledBy = (how) => (known[`${how.truth} ${how.rule}`] ??= label(how, problems));
 
 const labelled = ways.map((how) =>
-  label(how, problems).map(({ tokens, labels, forks, features }) => ({
+  labelledBy(how).map(({ tokens, labels, forks, features }) => ({
     tokens,
     labels,
     forks,
@@ -42,7 +45,7 @@ function slopesOf({ width, inputs, offsets, targets }) {
 
 /** A trained router, and its confidences at the labelled tokens of the problems that it learned from. */
 async function trained({ network, seed }) {
-  const some = label({ truth: "gold", rule: "outcome" }, problems);
+  const some = labelledBy({ truth: "gold", rule: "outcome" });
   const { file, ...told } = allOf(training(bench, { labelled: some, network, seed })).at(-1);
   const router = await routerIn(pair, file);
   const at = pair.kernel.alloc(pair.hiddenSize);
