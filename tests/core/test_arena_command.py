@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -49,6 +50,7 @@ def test_a_router_of_ones_own_stands_among_the_others(engine, tmp_path, capsys, 
     monkeypatch.setattr("citer_core.evidence.regimes.regimes", lambda: iter([mine]))
     monkeypatch.setattr(arena, "load_engine", lambda *_: engine)
     monkeypatch.setattr(contender, "SHARES", (0.1,))  # between points it is mixed with the models alone
+    monkeypatch.setattr(contender, "EvidencePlan", partial(contender.EvidencePlan, max_new_tokens=20))
     asked = ["arena", "--routers", "entropy", "--work-dir", str(tmp_path / "work")]
     assert main(asked) == 0
     first = capsys.readouterr().out

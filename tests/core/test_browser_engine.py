@@ -105,8 +105,8 @@ def asked(engine: Engine) -> Asked:
     asked = Asked()
     for tau in TAUS:
         for problem in problems:
-            asked.add(engine, problem, "citer", DecodeSettings(threshold=tau, max_new_tokens=24))
-        sampled = DecodeSettings(threshold=tau, max_new_tokens=24, temperature=0.9, top_p=0.95, seed=11)
+            asked.add(engine, problem, "citer", DecodeSettings(threshold=tau, max_new_tokens=16))
+        sampled = DecodeSettings(threshold=tau, max_new_tokens=16, temperature=0.9, top_p=0.95, seed=11)
         asked.add(engine, problems[0], "citer", sampled)
     for tau, look in (
         (0.1, {"doubt_budget": 0.5, "take_back": 0.3}),

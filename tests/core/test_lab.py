@@ -6,6 +6,9 @@ import base64
 import json
 import shutil
 import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -67,13 +70,20 @@ def answer(rows: list[Any]) -> dict[str, Any]:
     return ask_node(rows=[row for row, _ in rows], ways=WAYS, train=orders)
 
 
-def known_labels(engine: Engine, rows: list[Any], truth: str, rule: str) -> tuple[Labels, list[Any]]:
-    """What Python says; the two rules that it does not have follow from what it stores."""
-    alone = Policy.slm_alone if rule in ("shortcut", "rollouts") else Policy.llm_alone
-    policy = alone(max_new_tokens=MOST_TRIED)
-    labels: Any = "published" if rule in ("shortcut", "rollouts") else "outcome"
+def python_labels(engine: Engine, rows: list[Any], truth: str, labels: Any) -> tuple[Labels, list[Any]]:
+    policy = (Policy.slm_alone if labels == "published" else Policy.llm_alone)(max_new_tokens=MOST_TRIED)
     examples = examples_of(engine.pair, rows, truth, policy)  # type: ignore[arg-type]
-    found, forced = label_examples(engine.pair, examples, LabelSettings(policy, labels=labels))
+    return label_examples(engine.pair, examples, LabelSettings(policy, labels=labels))
+
+
+@pytest.fixture(scope="module")
+def known(engine: Engine, rows: list[Any]) -> Callable[[str, str], tuple[Labels, list[Any]]]:
+    return cache(partial(python_labels, engine, rows))
+
+
+def by_the_rule(labels: Labels, forced: list[Any], rule: str) -> Labels:
+    """What Python says; the rules that it does not have follow from what it stores."""
+    found = replace(labels, label=labels.label.clone())
     if rule == "shortcut":
         found.label[found.case == 3] = -1
     elif rule == "outcome-llm":
@@ -82,13 +92,14 @@ def known_labels(engine: Engine, rows: list[Any], truth: str, rule: str) -> tupl
     elif rule == "agreement":
         differ = torch.cat([one.slm_ids != one.llm_ids for one in forced])
         found.label[:] = (~differ).to(torch.int8)
-    return found, forced
+    return found
 
 
 @pytest.mark.parametrize("number", range(len(WAYS)), ids=lambda number: "-".join(WAYS[number].values()))
-def test_labels_are_pythons(engine: Engine, rows: list[Any], answer: dict[str, Any], number: int) -> None:
+def test_labels_are_pythons(engine: Engine, rows: list[Any], answer: dict[str, Any], known: Any, number: int) -> None:
     way, ours = WAYS[number], answer["labelled"][number]
-    theirs, forced = known_labels(engine, rows, way["truth"], way["rule"])
+    labels, forced = known(way["truth"], "published" if way["rule"] in ("shortcut", "rollouts") else "outcome")
+    theirs = by_the_rule(labels, forced, way["rule"])
     assert len(ours) == len(rows)
     assert [-1 if label is None else label for one in ours for label in one["labels"]] == theirs.label.tolist()
     assert len(set(theirs.label.tolist())) > 1
@@ -192,7 +203,7 @@ def test_a_router_of_the_page_is_as_good_as_one_that_python_trains(
 ) -> None:
     """On the same labels; at equal shares of LLM tokens neither is better beyond chance and three points."""
     rows = [(row, data_type) for row in lab_rows("train", data_type, 100)]
-    labels, _ = known_labels(engine, rows, "gold", "outcome")
+    labels, _ = python_labels(engine, rows, "gold", "outcome")
     (ours,) = ask_node(rows=[row for row, _ in rows], train=[{"network": "mlp-128", "seed": 0}])["train"]
     card = card_in(base64.b64decode(ours["file"]), tmp_path)
     trained = train_router(labels, RouterRecipe(learning_rates=(1e-3,), batch_size=256), OBJECTIVES["citer-outcome"])

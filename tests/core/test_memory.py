@@ -57,8 +57,8 @@ def test_every_router_decides_as_without_a_memory():
     assert {router.name for router in routers} > {"random", "bidirectional-entropy", "max-probability", "disagreement"}
     for router in routers:
         for tau in (0.4, 0.8):
-            for s, prompt in zip(written(pair, router, prompts, tau, memory), prompts, strict=True):
-                events, end = decoded(pair, router, prompt, DecodeSettings(tau, N))
+            for s, prompt in zip(written(pair, router, prompts, tau, memory, 12), prompts, strict=True):
+                events, end = decoded(pair, router, prompt, DecodeSettings(tau, 12))
                 assert s.token_ids == [event.token_id for event in events] and s.finish_reason == end
                 for ours, theirs in zip(s.new_events(pair), events, strict=True):
                     assert ours.slm_confidence == pytest.approx(theirs.slm_confidence, abs=1e-4)

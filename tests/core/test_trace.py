@@ -44,13 +44,14 @@ def traces(draw):
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=30, deadline=None)
 @given(traces())
 def test_round_trip_is_exact(trace):
     assert RoutingTrace.from_json(trace.to_json()) == trace
     assert RoutingTrace.from_json(trace.to_json()).to_json() == trace.to_json()
 
 
+@settings(max_examples=30, deadline=None)
 @given(traces())
 def test_derived_numbers(trace):
     llm = [e for e in trace.events if e.source == "llm"]
@@ -63,6 +64,7 @@ def test_derived_numbers(trace):
     assert trace.cost(H100_SXM).routed.n_bytes >= trace.cost(H100_SXM).slm_only.n_bytes
 
 
+@settings(max_examples=30, deadline=None)
 @given(traces(), st.data())
 def test_any_missing_field_is_a_trace_error(trace, data):
     document = json.loads(trace.to_json())
@@ -88,7 +90,7 @@ def test_what_is_not_a_trace_is_refused(text, says):
         RoutingTrace.from_json(text)
 
 
-@settings(max_examples=20)
+@settings(max_examples=20, deadline=None)
 @given(traces().filter(lambda t: t.n_tokens > 1))
 def test_events_out_of_order_or_of_no_known_writer_are_refused(trace):
     document = json.loads(trace.to_json())
