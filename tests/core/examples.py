@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import random
+from collections.abc import Generator
+from typing import Any
 
 import torch
 
@@ -54,14 +56,19 @@ def remote(pair: ModelPair, server: CompletionsServer, **options) -> ModelPair:
     return dataclasses.replace(pair, llm=RemoteLM(client, "tiny-llm", len(pair.tokenizer), 512))
 
 
-def decoded(pair, router, prompt, settings, **options):
-    """All events of a run, and why it ended."""
-    events, steps = [], decode(pair, router, prompt, settings, **options)
+def exhausted(steps: Generator[Any, Any, Any]) -> tuple[list[Any], Any]:
+    """All that a generator yields, and what it returns."""
+    found = []
     while True:
         try:
-            events.append(next(steps))
+            found.append(next(steps))
         except StopIteration as stop:
-            return events, stop.value
+            return found, stop.value
+
+
+def decoded(pair, router, prompt, settings, **options):
+    """All events of a run, and why it ended."""
+    return exhausted(decode(pair, router, prompt, settings, **options))
 
 
 def _best(pair, name, ids):

@@ -15,14 +15,14 @@ from citer_core.engine import Engine
 from citer_core.errors import PromptError
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.reader import Reader
-from citer_core.routing.decode import decode, decode_batch
+from citer_core.routing.decode import decode_batch
 from citer_core.routing.prompt import sequence_key
 from citer_core.routing.router import Router
 from citer_core.routing.routers import stored_kinds, training_free_routers
 from citer_core.routing.routers.training_free import MaxProbabilityRouter
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings
-from tests.core.examples import generated, random_prompts, uncached
+from tests.core.examples import decoded, generated, random_prompts, uncached
 
 SECONDS = ("slm_s", "router_s", "llm_s")
 RAGGED = [[11, 402, 77], [8], list(range(200, 290)), *random_prompts(6), [9] * 40]
@@ -54,16 +54,7 @@ def ending(pair):
 
 
 def one_by_one(pair, router, prompts, decode_settings):
-    results = []
-    for prompt in prompts:
-        steps, events = decode(pair, router, prompt, decode_settings), []
-        while True:
-            try:
-                events.append(next(steps))
-            except StopIteration as stop:
-                results.append((events, stop.value))
-                break
-    return results
+    return [decoded(pair, router, prompt, decode_settings) for prompt in prompts]
 
 
 def batched(pair, router, prompts, decode_settings, batch_size, **options):

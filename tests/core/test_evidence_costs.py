@@ -22,14 +22,15 @@ from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.problem_set import ProblemSet
 from citer_core.types import DecodeSettings
 from citer_core.workload import Passes, Workload
+from tests.core.examples import exhausted
 
-PLAN = EvidencePlan(n_test=6, max_new_tokens=60, batch_size=4)
+PLAN = EvidencePlan(n_test=4, max_new_tokens=32, batch_size=4)
 SETTINGS = DecodeSettings(threshold=0.9, max_new_tokens=PLAN.max_new_tokens)
 
 
 @pytest.fixture(scope="module")
 def asked():
-    return ProblemSet("math test", "math", tuple(row.problem for row in bundled_rows("math")[:6]))
+    return ProblemSet("math test", "math", tuple(row.problem for row in bundled_rows("math")[:4]))
 
 
 def routed(engine, problem, router="max-probability", settings=SETTINGS):
@@ -74,13 +75,7 @@ def test_a_pass_that_texts_share_counts_once(engine):
 
 
 def test_the_passes_of_speculative_decoding_cost_what_its_trace_says(engine, asked):
-    steps = engine.speculate(asked.problems[1], max_new_tokens=PLAN.max_new_tokens)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as stop:
-            trace = stop.value
-            break
+    trace = exhausted(engine.speculate(asked.problems[1], max_new_tokens=PLAN.max_new_tokens))[1]
     work, cost = workload_of(trace.passes, trace.prompt.n_tokens), trace.cost(H100_SXM)
     price = work.price(trace.pair.slm, trace.pair.llm, 0)
     assert price.n_bytes == pytest.approx(cost.n_bytes) and price.flops == pytest.approx(cost.flops)
@@ -91,13 +86,13 @@ def test_the_passes_of_speculative_decoding_cost_what_its_trace_says(engine, ask
 
 def test_speculative_answers_are_the_llms_own_and_are_written_once(engine, asked, tmp_path):
     path = tmp_path / "speculative.jsonl"
-    runs = speculated(engine, ProblemSet(asked.name, "math", asked.problems[:4]), path, PLAN)
+    runs = speculated(engine, ProblemSet(asked.name, "math", asked.problems[:2]), path, PLAN)
     before = path.read_bytes()
     again = speculated(engine, asked, path, PLAN)
-    assert path.read_bytes().startswith(before) and again[:4] == runs and len(again) == 6
+    assert path.read_bytes().startswith(before) and again[:2] == runs and len(again) == 4
     stored = described(again)
     own = [routed(engine, problem, "always-llm", replace(SETTINGS, threshold=1.0)) for problem in asked.problems]
-    assert unpack(stored["right"], 6).tolist() == [trace.answer.is_correct for trace in own]
+    assert unpack(stored["right"], 4).tolist() == [trace.answer.is_correct for trace in own]
     assert stored["n_tokens"] == sum(trace.n_tokens for trace in own)
     assert 0 < stored["n_accepted"] <= stored["n_drafted"] and stored["work"]["llm"]["n_passes"] < stored["n_tokens"]
 
@@ -113,7 +108,7 @@ def test_speculative_answers_are_the_llms_own_and_are_written_once(engine, asked
 
 
 def test_quarters_of_questions_and_answers_hold_every_token(engine, asked, tmp_path):
-    with RunBook(engine, tmp_path / "runs.jsonl", max_new_tokens=160, batch_size=8) as book:
+    with RunBook(engine, tmp_path / "runs.jsonl", max_new_tokens=80, batch_size=8) as book:
         entry = by_length(book, asked, asked, [Named("margin", "margin", "Margin")], 0.2)
         points = {point["router"]: point for point in entry["points"]}
         assert list(points) == ["always-slm", "always-llm", "margin"]
@@ -123,6 +118,6 @@ def test_quarters_of_questions_and_answers_hold_every_token(engine, asked, tmp_p
         for k, (n_tokens, n_llm) in enumerate(points["margin"][f"by_{kind}"]):
             mine = [run for run, its in zip(runs, of, strict=True) if its == k]
             assert (n_tokens, n_llm) == (sum(r.n_tokens for r in mine), sum(r.n_llm_tokens for r in mine))
-    assert unpack(points["margin"]["right"], 6).tolist() == [run.is_right for run in runs]
+    assert unpack(points["margin"]["right"], 4).tolist() == [run.is_right for run in runs]
     lengths = [len(engine.pair.encode(problem.prompt)) for problem in asked.problems]
     assert max(n for n, k in zip(lengths, entry["question_of"], strict=True) if k == "0") < entry["question_bounds"][0]

@@ -20,6 +20,7 @@ from citer_core.measuring.profile_words import big_numbers, headline, limits, pr
 from citer_core.measuring.step_cost import break_even_share_of_bytes
 from citer_core.routing.routers import training_free_routers
 from citer_core.ui.profile import SHARES, profile_message
+from tests.core.examples import exhausted
 
 STORED = ASSETS / "benchmarks" / "profile.json"
 TINY = ProfilePlan((1, 4), (16, 64), n_rounds=2, n_problems=2, n_prompt=8, n_written=12, n_runs=1, seed=3)
@@ -30,12 +31,7 @@ def measured(tiny_pair):
     engine = Engine(tiny_pair, training_free_routers())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("citer_core.measuring.device_probe.MIB", 2**12)
-        steps, told = profile_pair(engine, TINY, command="a test"), []
-        while True:
-            try:
-                told.append(next(steps))
-            except StopIteration as stop:
-                return stop.value, told
+        return exhausted(profile_pair(engine, TINY, command="a test"))
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +51,7 @@ def with_(profile, part, **changes):
 
 
 def test_measured_profile_is_whole(measured, tiny_pair, tmp_path):
-    profile, told = measured
+    told, profile = measured
     assert [p.done for p in told] == sorted(p.done for p in told) and told[0].done == 0 and told[-1].done < 1
     path = tmp_path / "profile.json"
     path.write_text(json.dumps(profile.as_json()), encoding="utf-8")
@@ -88,7 +84,7 @@ def test_a_stored_profile_is_the_same_to_the_byte_when_stored_once_more():
 
 
 def test_a_measured_profile_is_stored_in_the_order_of_the_stored_one(measured, document):
-    profile, _ = measured
+    _, profile = measured
     found = json.loads(json.dumps(profile.as_json()))
     assert found["probe"]["products"] == {"slm": [], "llm": []}, "in float32 there is one product only"
     assert all(row["lowest_of_llm_alone"] > 0 and row["highest_of_llm_alone"] > 0 for row in found["check"])

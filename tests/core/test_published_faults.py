@@ -56,7 +56,6 @@ The table is checked below: it lists every fault once and names only tests that 
 from __future__ import annotations
 
 import argparse
-import ast
 import inspect
 import json
 import re
@@ -96,11 +95,10 @@ def test_the_table_lists_every_fault_once_and_none_without_a_test():
     assert sum(map(len, TABLE.values())) == __doc__.count("::")
 
 
-@pytest.mark.parametrize("place", sorted({place for places in TABLE.values() for place in places}))
-def test_every_test_of_the_table_exists(place):
-    file, name = place.split("::")
-    tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
-    assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+def test_every_test_of_the_table_exists():
+    for place in {place for places in TABLE.values() for place in places}:
+        file, name = place.split("::")
+        assert f"\ndef {name}(" in (TESTS / file).read_text(encoding="utf-8"), place
 
 
 def test_rows_without_an_id_are_labelled_and_routed(tiny_pair, tmp_path):

@@ -20,7 +20,7 @@ from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings
 from tests.core.conftest import tiny_llama, tiny_qwen2
-from tests.core.examples import generated, random_prompts, remote
+from tests.core.examples import exhausted, generated, random_prompts, remote
 from tests.sampling import few_or_all
 
 PROMPTS = random_prompts(8, seed=11)
@@ -28,12 +28,7 @@ PROMPTS = random_prompts(8, seed=11)
 
 def drafted(pair, prompt, n=40, drafting=None, **options):
     """All passes, and why it ended."""
-    passes, steps = [], speculate(pair, prompt, n, drafting or Drafting(), **options)
-    while True:
-        try:
-            passes.append(next(steps))
-        except StopIteration as stop:
-            return passes, stop.value
+    return exhausted(speculate(pair, prompt, n, drafting or Drafting(), **options))
 
 
 def ids_of(passes):
@@ -135,12 +130,7 @@ def test_problems_of_the_bundled_pair_read_as_the_llm_alone(engine, n_each):
 
 
 def whole(engine, problem, n=40, **options) -> SpeculativeTrace:
-    steps = engine.speculate(problem, max_new_tokens=n, **options)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as stop:
-            return stop.value
+    return exhausted(engine.speculate(problem, max_new_tokens=n, **options))[1]
 
 
 def test_a_model_without_a_fused_pass_writes_the_same(near_pair, tokenizer):
