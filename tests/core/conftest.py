@@ -125,6 +125,16 @@ def tiny_pair(tokenizer) -> ModelPair:
 
 
 @pytest.fixture(scope="session")
+def folders(tmp_path_factory, tokenizer) -> str:
+    """The tiny pair as a person has one, for `--pair`."""
+    place = tmp_path_factory.mktemp("pair")
+    for name, model in (("slm", tiny_qwen2(1)), ("llm", tiny_llama(2))):
+        model.save_pretrained(place / name)
+        tokenizer.save_pretrained(place / name)
+    return f"{place / 'slm'},{place / 'llm'}"
+
+
+@pytest.fixture(scope="session")
 def siblings(tokenizer) -> ModelPair:
     """A pair without an end whose models agree on many tokens, as those of one family do: the LLM is the SLM, noisy."""
     llm = tiny_qwen2(1)

@@ -45,9 +45,9 @@ class StopAt(TrainerCallback):
             raise KeyboardInterrupt
 
 
-@pytest.fixture
-def model_folder(tmp_path, tokenizer):
-    folder = tmp_path / "slm"
+@pytest.fixture(scope="module")
+def model_folder(tmp_path_factory, tokenizer):
+    folder = tmp_path_factory.mktemp("model") / "slm"
     tiny_qwen2(1, initializer_range=0.1).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
@@ -118,7 +118,7 @@ def test_the_loss_falls_and_the_result_is_half_of_a_pair(model_folder, tmp_path)
     assert pair.info.slm.n_params == pair.info.llm.n_params
     assert pair.info.revision.split("-")[0] != pair.info.revision.split("-")[1]
     assert all(torch.equal(before[name], tensor) for name, tensor in weights(model_folder).items())
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["slm", "tuned"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["tuned"]
     content = (tmp_path / "tuned" / "model.safetensors").read_bytes()
     note = json.loads((tmp_path / "tuned" / "citer.json").read_text())
     assert note == {"files": {"model.safetensors": hashlib.sha256(content).hexdigest()}}

@@ -19,6 +19,7 @@ from citer_core.labelling.labels import Labels, LabelSettings, label_examples
 from citer_core.labelling.rollouts import Policy
 from citer_core.labelling.teacher_forcing import example_of
 from citer_core.routing.routers.training_free import RandomRouter
+from tests.cli.examples import contents
 from tests.core.examples import ROWS, verdict
 from tests.own_time import OwnTime
 
@@ -32,10 +33,6 @@ def _a_coin_marks_the_answers(monkeypatch):
 
 def label(pair, folder, rows=ROWS, settings=SETTINGS, **options):
     return list(label_dataset(pair, rows, folder, settings, **({"part_size": 2} | options)))
-
-
-def contents(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 @pytest.fixture(scope="module")

@@ -11,18 +11,9 @@ from citer_core.cli.main import main
 from citer_core.labelling.label_files import load_labels
 from citer_core.labelling.label_header import LabelHeader
 from tests.completions_server import CompletionsServer
-from tests.core.conftest import tiny_llama, tiny_qwen2
+from tests.core.conftest import tiny_llama
 
 N_HANDSHAKE = 2
-
-
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory, tokenizer):
-    place = tmp_path_factory.mktemp("pair")
-    for name, model in (("slm", tiny_qwen2(1)), ("llm", tiny_llama(2))):
-        model.save_pretrained(place / name)
-        tokenizer.save_pretrained(place / name)
-    return f"{place / 'slm'},{place / 'llm'}"
 
 
 def command(folders, *more):

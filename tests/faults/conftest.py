@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.conftest import _bundled_pair_is_loaded_once, server, tiny_pair, tokenizer  # noqa: F401  # fixtures
+from tests.core.conftest import _bundled_pair_is_loaded_once, folders, server, tiny_pair, tokenizer  # noqa: F401
 from tests.faults.table import ROOT, FaultRow, read_table
 from tests.forked import Forked
 

@@ -17,7 +17,6 @@ from citer_core.models import server_client
 from citer_core.routing.routers.training_free import MaxProbabilityRouter
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings
-from tests.core.conftest import tiny_llama, tiny_qwen2
 from tests.core.examples import remote
 
 GOOD = {"index": 0, "token_ids": [5], "logprobs": {"tokens": ["token_id:5"], "top_logprobs": [{"token_id:5": -0.1}]}}
@@ -50,15 +49,6 @@ def run_that_fails(tiny_pair, server, *lies: bytes, n_good: int = 2, **options) 
     assert json.loads(trace.to_json())["finish_reason"] == "error"
     assert len(str(caught.value)) < 600
     return run, str(caught.value)
-
-
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory, tokenizer):
-    place = tmp_path_factory.mktemp("pair")
-    for name, model in (("slm", tiny_qwen2(1)), ("llm", tiny_llama(2))):
-        model.save_pretrained(place / name)
-        tokenizer.save_pretrained(place / name)
-    return f"{place / 'slm'},{place / 'llm'}"
 
 
 def test_gone_in_a_batch_run(row, folders, server, tiny_pair, tmp_path, capsys):
