@@ -19,7 +19,7 @@ PROBLEMS = ASSETS / "datasets" / "math.jsonl"
 def folders(tmp_path_factory):
     """Labels of two rounds and by outcome of the same six problems; and problems with their answers."""
     place = tmp_path_factory.mktemp("setup")
-    label = ["label", "--generated", "3", "--max-new-tokens", "48"]
+    label = ["label", "--generated", "3", "--max-new-tokens", "24"]
     assert main([*label, "--output-dir", str(place / "one")]) == 0
     assert main(["train-router", "--labels", str(place / "one"), "--epochs", "2", "--output-dir", str(place)]) == 0
     routed = ["--router", str(place / "citer.json"), "--rollout-share", "0.2"]
@@ -33,7 +33,7 @@ def folders(tmp_path_factory):
 
 def _command(place, *labels):
     data = ["--dataset-path", str(place / "train.jsonl"), "--tuning-path", str(place / "tune.jsonl")]
-    where = ["--work-dir", str(place / "work"), "--output-dir", str(place / "out"), "--max-new-tokens", "48"]
+    where = ["--work-dir", str(place / "work"), "--output-dir", str(place / "out"), "--max-new-tokens", "24"]
     return ["setup-cost", "--labels", *(f"{name}={place / folder}" for name, folder in labels), *data, *where,
             "--problems", "Sums"]  # fmt: skip
 

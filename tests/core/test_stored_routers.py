@@ -54,6 +54,10 @@ def edit(path, **changes):
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
+def without(path, field):
+    path.write_text(json.dumps({name: value for name, value in json.loads(path.read_text()).items() if name != field}))
+
+
 def in_one_file(card_path, path, **changes):
     """The router of two files in one, as the page saves one."""
     card = json.loads(card_path.read_text()) | changes
@@ -203,39 +207,30 @@ def test_citer_plus_starts_as_a_monotone_function_of_max_probability():
 # --- what does not fit
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "size", "other-pair", "truncated", "no-weights", "bad-card", "weights-of-other-size", "weights-of-other-kind",
-        "unknown-kind", "old-card", "no-label", "card-is-a-list",
-    ],
-)  # fmt: skip
+UNFIT = {
+    "weights of another size": lambda card, _: edit(card, hidden_size=32),
+    "another pair": lambda card, _: edit(card, pair_revision="elsewhere"),
+    "weights of another kind": lambda card, _: edit(card, kind="citer-plus"),
+    "unknown kind": lambda card, _: edit(card, kind="oracle"),
+    "old card": lambda card, _: edit(card, schema_version=0),
+    "no label": lambda card, _: without(card, "label"),
+    "truncated": lambda _, weights: weights.write_bytes(weights.read_bytes()[:200]),
+    "no weights": lambda _, weights: weights.unlink(),
+    "bad card": lambda card, _: card.write_text("{"),
+    "card is a list": lambda card, _: card.write_text("[1, 2]"),
+    "size": lambda *_: None,
+}
+
+
+@pytest.mark.parametrize("damage", UNFIT)
 def test_a_router_that_does_not_fit_says_so_and_spares_the_others(tiny_pair, tmp_path, damage):
     CiterRouter(CiterMLP(32), card_of(tiny_pair, name="good")).save(tmp_path)
-    size = 16 if damage in ("size", "weights-of-other-size") else 32
+    size = 16 if "size" in damage else 32
     CiterRouter(CiterMLP(size), card_of(tiny_pair, name="bad", hidden_size=size)).save(tmp_path)
-    card, weights = tmp_path / "bad.json", tmp_path / "bad.safetensors"
-    if damage == "other-pair":
-        edit(card, pair_revision="elsewhere")
-    elif damage == "weights-of-other-size":
-        edit(card, hidden_size=32)
-    elif damage == "weights-of-other-kind":
-        edit(card, kind="citer-plus")
-    elif damage == "unknown-kind":
-        edit(card, kind="oracle")
-    elif damage == "old-card":
-        edit(card, schema_version=0)
-    elif damage == "no-label":
-        card.write_text(json.dumps({k: v for k, v in json.loads(card.read_text()).items() if k != "label"}))
-    elif damage == "truncated":
-        weights.write_bytes(weights.read_bytes()[:200])
-    elif damage == "no-weights":
-        weights.unlink()
-    elif damage in ("bad-card", "card-is-a-list"):
-        card.write_text("{" if damage == "bad-card" else "[1, 2]")
-    advice = "citer, citer-plus, query-level" if damage == "unknown-kind" else "embedded router"
+    UNFIT[damage](tmp_path / "bad.json", tmp_path / "bad.safetensors")
+    advice = "citer, citer-plus, query-level" if damage == "unknown kind" else "embedded router"
     with pytest.raises(RouterError, match=rf'"bad".*{advice}'):
-        load_router(card, tiny_pair)
+        load_router(tmp_path / "bad.json", tiny_pair)
     routers, problems = load_routers(tiny_pair, tmp_path)
     assert list(routers) == ["good", *training_free_routers()] and len(problems) == 1
 
@@ -332,9 +327,8 @@ def test_a_copied_router_goes_by_the_name_of_its_file(tiny_pair, tmp_path):
 
 def test_a_card_without_a_kind_is_of_the_first_kind(tiny_pair, tmp_path):
     a_router("citer", tiny_pair).save(tmp_path)
-    card = tmp_path / "citer.json"
-    card.write_text(json.dumps({k: v for k, v in json.loads(card.read_text()).items() if k != "kind"}))
-    assert type(load_router(card, tiny_pair)) is CiterRouter
+    without(tmp_path / "citer.json", "kind")
+    assert type(load_router(tmp_path / "citer.json", tiny_pair)) is CiterRouter
 
 
 def test_a_save_that_dies_leaves_the_router_before_it(tiny_pair, tmp_path, monkeypatch):
