@@ -26,14 +26,14 @@ from citer_core.types import DecodeSettings, prefers_llm
 from tests.label_verdicts import BestThreshold, Confusion, best_threshold, confusion
 from tests.sampling import few_or_all
 
-N_EACH = 10
+N_EACH = 6
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
 ROUTERS = ("citer", "max-probability", "entropy", "margin", "random", "disagreement")
 
 
 @pytest.fixture(scope="module")
 def texts(engine):
-    """Twenty bundled problems, ten of each format."""
+    """Bundled problems of both formats."""
     rows = [(row.row, kind) for kind in ("math", "mc") for row in bundled_rows(kind)[:N_EACH]]
     examples = [example_of(row, kind, engine.pair) for row, kind in rows]
     return rows, list(label_texts(engine.pair, [engine.router(name) for name in ROUTERS], examples))

@@ -14,7 +14,7 @@ from citer_core.labelling.truth import examples_of
 from citer_core.trace import AnswerInfo
 from tests.core.examples import ROWS, generated
 
-LIMIT = 14
+LIMIT = 10
 POLICY = Policy.slm_alone(max_new_tokens=LIMIT, batch_size=4)
 UNANSWERED = [({"id": f"u{i}", "problem": f"What is {i} times {i}?"}, "math") for i in range(6)]
 
