@@ -16,6 +16,7 @@ from citer_core.errors import SettingError
 from citer_core.web.before_gradio import check_address
 from tests.browser import LAUNCH_ARGS, provide_browser
 from tests.faults.conftest import child
+from tests.http_visitor import free_port
 from tests.loops import in_a_thread
 
 APP = (
@@ -23,12 +24,6 @@ APP = (
     "fakes.install(fakes.FakeEngine(' one more word' * 200, delay_s=0.05))\n"
     "runpy.run_path('app.py', run_name='__main__')"
 )
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextlib.contextmanager

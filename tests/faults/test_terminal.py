@@ -18,6 +18,7 @@ from citer_core.cli.command import real_number, whole_number
 from citer_core.cli.main import build_parser, main
 from citer_core.engine import Engine
 from citer_core.errors import PairError
+from citer_core.evidence.regimes import regimes
 from tests.cli.examples import dataset, lines
 from tests.faults.conftest import child, fake_command
 
@@ -221,7 +222,9 @@ def test_numbers_that_are_none(row, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("citer_core.measuring.report.steps.run_steps", load)
     dataset(tmp_path, 3)
     parser = build_parser()
-    monkeypatch.setattr("citer_core.cli.main.build_parser", lambda: parser)  # once, or it takes most of the time
+    # Each once, or they take most of the time.
+    monkeypatch.setattr("citer_core.cli.main.build_parser", lambda: parser)
+    monkeypatch.setattr("citer_core.evidence.regimes.regimes", functools.partial(iter, list(regimes())))
     commands = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction)).choices
     numeric = {
         name: [a.option_strings[-1] for a in found._actions if a.type in (whole_number, real_number)]
