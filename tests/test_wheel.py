@@ -24,6 +24,7 @@ from tests.http_visitor import free_port
 ROOT = Path(__file__).parents[1]
 QUESTION = "Hana earns 11 dollars per hour and works 5 hours a day for 5 days. How many dollars does Hana earn?"
 
+STORED = "--config-settings=--build-option=--compression=stored"  # half the time of a build
 # As `program` does it in its own environment, but what it needs of others has been imported.
 INSTALLED = anew("citer_core") + "sys.path.insert(0, sys.argv.pop(1))\n"
 
@@ -42,7 +43,7 @@ def wheel(tmp_path_factory):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("LICENSE", "README.md", "app.py", "pyproject.toml", "requirements.txt", "setup.py"):
         shutil.copy(ROOT / name, source / name)
-    pip("wheel", source, "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", out)
+    pip("wheel", source, "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", out, STORED)
     (built,) = out.iterdir()
     return built
 
