@@ -197,11 +197,10 @@ def test_unpacking_gguf(row, tmp_path, monkeypatch, caplog):
     assert [path.name for path in (killed / "converted").iterdir()] == [again.name], "gigabytes that are left"
 
 
-def test_fine_tuning(row, tmp_path, tokenizer_folder):
+def test_fine_tuning(row, tmp_path):
     model = tmp_path / "model"
     tiny_qwen2(1, initializer_range=0.1).save_pretrained(model)
-    for path in tokenizer_folder.iterdir():
-        shutil.copy(path, model)
+    shutil.copytree(ASSETS / "models" / "tokenizer", model, dirs_exist_ok=True)
     (tmp_path / "rows.jsonl").write_text(
         "".join(
             json.dumps({"id": f"n{n}", "problem": f"{n} + {n}?", "solution": rf"It is \boxed{{{2 * n}}}."}) + "\n"
@@ -220,11 +219,6 @@ def test_fine_tuning(row, tmp_path, tokenizer_folder):
     row.said(said)
     assert files(tmp_path / "killed") == files(tmp_path / "whole")
     assert not work.exists()
-
-
-@pytest.fixture
-def tokenizer_folder():
-    return ASSETS / "models" / "tokenizer"
 
 
 def test_the_child_that_checks_answers_ends_with_its_parent(row, tmp_path):
