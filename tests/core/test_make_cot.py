@@ -19,6 +19,7 @@ from citer_core.tasks.datasets import read_rows, validate_rows
 from citer_core.training import make_cot
 from citer_core.training.finetune import completions
 from citer_core.training.make_cot import CotSettings, make_cots
+from tests.cli.examples import lines
 from tests.core.conftest import tiny_qwen2
 
 # Hot enough that the bundled LLM is wrong now and then, with room for no more than a short chain.
@@ -38,10 +39,6 @@ def bare(tmp_path_factory):
     rows = [{name: value for name, value in json.loads(line).items() if name != "cot"} for line in lines]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
-
-
-def lines(path):
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def command(bare, out, *more):

@@ -37,7 +37,7 @@ def runs_of(engine: Engine, router: str, seed: int) -> Iterator[tuple[RoutingTra
     row = chance.choice(bundled_rows(chance.choice(["math", "mc"])))
     for temperature in (0.0, 0.8):
         tau = chance.choice([0.4, 0.7, 0.93])
-        settings = DecodeSettings(threshold=tau, max_new_tokens=16, temperature=temperature, seed=seed)
+        settings = DecodeSettings(threshold=tau, max_new_tokens=10, temperature=temperature, seed=seed)
         parent = engine.start(row.problem, router=router, settings=settings)
         events = list(parent)
         at = chance.randrange(len(events))
