@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from citer_core.engine import Engine
 from citer_core.evaluation.metrics import wilson_interval
-from citer_core.models.batch import greedy_completions
+from citer_core.models.batch import batch_completions
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair
 from citer_core.tasks.answers import check_answer
@@ -92,7 +92,7 @@ def right_alone(
     """Which problems one model of the pair answers rightly by itself, greedily."""
     prompts = [pair.encode(problem.prompt) for problem in problems]
     right = [False] * len(problems)
-    for i, ids in greedy_completions(lm, prompts, eos_ids=pair.eos_ids, max_new_tokens=max_new_tokens):
+    for i, ids in batch_completions(lm, prompts, eos_ids=pair.eos_ids, max_new_tokens=max_new_tokens):
         text = pair.tokenizer.decode(ids, skip_special_tokens=True)
         right[i] = bool(check_answer(str(text), problems[i]).is_correct)
     return right

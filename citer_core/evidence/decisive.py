@@ -18,7 +18,7 @@ from citer_core.evaluation.run_book import KeptRun
 from citer_core.evidence.plan import EvidencePlan
 from citer_core.labelling.rollouts import Policy, Start, disagreements, roll_out
 from citer_core.labelling.teacher_forcing import Example, teacher_force
-from citer_core.models.batch import greedy_completions
+from citer_core.models.batch import batch_completions
 from citer_core.models.pair import ModelPair
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import Problem
@@ -96,7 +96,7 @@ def _correct_once(pair: ModelPair, texts: Sequence[_Text], policy: Policy) -> li
 
 def _go_on(pair: ModelPair, texts: Sequence[_Text], plan: EvidencePlan) -> None:
     """Lets the SLM write each text to its end, and closes those that it brings to the right answer."""
-    for i, new_ids in greedy_completions(
+    for i, new_ids in batch_completions(
         pair.slm,
         [text.prompt_ids + text.ids for text in texts],
         eos_ids=pair.eos_ids,

@@ -12,7 +12,7 @@ from typing import Any
 
 from citer_core.errors import SettingError
 from citer_core.labelling.teacher_forcing import Example, TeacherForced
-from citer_core.models.batch import greedy_completions
+from citer_core.models.batch import batch_completions
 from citer_core.models.pair import ModelPair
 from citer_core.models.remote_lm import RemoteLM
 from citer_core.models.remote_texts import remote_completions
@@ -206,7 +206,7 @@ def continued(pair: ModelPair, prompts: Sequence[Sequence[int]], policy: Policy)
         (index in `prompts`, new token ids up to and with the end of text), as they end.
     """
     if policy.is_llm_alone:
-        options = {
+        options: dict[str, Any] = {
             "max_new_tokens": policy.max_new_tokens,
             "max_context": pair.max_context,
             "batch_size": policy.batch_size,
@@ -214,7 +214,7 @@ def continued(pair: ModelPair, prompts: Sequence[Sequence[int]], policy: Policy)
         if isinstance(pair.llm, RemoteLM):
             yield from remote_completions(pair.llm, prompts, eos_ids=pair.eos_ids, **options)
         else:
-            yield from greedy_completions(pair.llm, prompts, eos_ids=pair.eos_ids, keep_order=True, **options)
+            yield from batch_completions(pair.llm, prompts, eos_ids=pair.eos_ids, keep_order=True, **options)
         return
     settings = DecodeSettings(threshold=policy.threshold, max_new_tokens=policy.max_new_tokens)
     for done in decode_batch(

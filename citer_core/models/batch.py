@@ -20,7 +20,12 @@ _FIRST_LOOK = 256  # most probable tokens that nearly always hold the nucleus; s
 _Choose = Callable[[Tensor, list[int], list[int]], list[int]]  # logits [B, V], rows, positions -> token ids
 
 
-def greedy_completions(
+def _greedy(logits: Tensor, _rows: list[int], _positions: list[int]) -> list[int]:
+    chosen: list[int] = greedy_tokens(logits).tolist()
+    return chosen
+
+
+def batch_completions(
     lm: LanguageModel,
     prompts: Sequence[Sequence[int]],
     *,
@@ -29,8 +34,9 @@ def greedy_completions(
     max_context: int | None = None,
     batch_size: int = 64,
     keep_order: bool = False,
+    choose: _Choose = _greedy,
 ) -> Iterator[tuple[int, list[int]]]:
-    """Completes every prompt greedily; the next prompt moves in where a completion has ended.
+    """Completes every prompt, greedily if nothing else is said; the next prompt moves in where a completion has ended.
 
     Args:
         lm: the model.
@@ -39,19 +45,35 @@ def greedy_completions(
         max_new_tokens: end of text included, at least 1.
         max_context: tokens at which a text is full, its prompt included, and so ends; None knows no end.
         batch_size: prompts at once.
-        keep_order: begin them in their order, in which those with a common beginning stand together; else by length.
+        keep_order: begin them in their order, in which those with a common beginning stand together; else those of
+            similar length together, the longest first: a slot's room is that of the longest text it has held.
+        choose: the next token of each row.
 
     Yields:
         (index in `prompts`, new token ids up to and with the end of text), in the order in which completions end.
     """
-
-    def choose(logits: Tensor, _rows: list[int], _positions: list[int]) -> list[int]:
-        chosen: list[int] = greedy_tokens(logits).tolist()
-        return chosen
-
     limits = [max_new_tokens if max_context is None else min(max_new_tokens, max_context - len(p)) for p in prompts]
-    waiting = list(reversed(range(len(prompts)))) if keep_order else _longest_first(prompts)
-    return _completions(lm, prompts, waiting, eos_ids, limits, batch_size, choose)
+    waiting = list(range(len(prompts)))[::-1]
+    if not keep_order:
+        waiting = sorted(range(len(prompts)), key=lambda row: len(prompts[row]), reverse=True)
+    n_slots = min(batch_size, len(prompts))
+    reader = Reader(lm, n_slots)
+    texts: dict[int, list[int]] = {}  # by slot
+    row_of: dict[int, int] = {}
+    while waiting or texts:
+        for slot in range(n_slots):
+            if waiting and slot not in texts:
+                row_of[slot] = waiting.pop()
+                texts[slot] = list(prompts[row_of[slot]])
+                reader.truncate(slot, 0)
+        slots = sorted(texts)  # neighbours in the cache are read where they lie, without copies
+        logits = reader.read([texts[slot] for slot in slots], slots).logits
+        rows = [row_of[slot] for slot in slots]
+        positions = [len(texts[slot]) - len(prompts[row]) for slot, row in zip(slots, rows, strict=True)]
+        for slot, row, position, token in zip(slots, rows, positions, choose(logits, rows, positions), strict=True):
+            texts[slot].append(token)
+            if token in eos_ids or position + 1 == limits[row]:
+                yield row, texts.pop(slot)[len(prompts[row]) :]
 
 
 def sampled_completions(
@@ -70,7 +92,7 @@ def sampled_completions(
     row and the position.
 
     Args:
-        lm, prompts, eos_ids, max_new_tokens: see `greedy_completions`.
+        lm, prompts, eos_ids, max_new_tokens: see `batch_completions`.
         temperature: above 0.
         top_p: nucleus in (0, 1].
         seed: from 0.
@@ -83,11 +105,12 @@ def sampled_completions(
     )
 
     def choose(logits: Tensor, rows: list[int], positions: list[int]) -> list[int]:
-        chosen: list[int] = nucleus_choice(logits, uniform[rows, positions].to(logits.device), temperature, top_p)
-        return chosen
+        return nucleus_choice(logits, uniform[rows, positions].to(logits.device), temperature, top_p)
 
-    waiting, limits = _longest_first(prompts), [max_new_tokens] * len(prompts)
-    return [ids for _, ids in sorted(_completions(lm, prompts, waiting, eos_ids, limits, len(prompts), choose))]
+    done = batch_completions(
+        lm, prompts, eos_ids=eos_ids, max_new_tokens=max_new_tokens, batch_size=len(prompts), choose=choose
+    )
+    return [ids for _, ids in sorted(done)]
 
 
 def nucleus_choice(logits: Tensor, uniform: Tensor, temperature: float, top_p: float) -> list[int]:
@@ -124,38 +147,3 @@ def _at(cumulative: Tensor, uniform: Tensor, last: Tensor) -> Tensor:
     """[B, 1]: where `uniform` of the mass up to and with `last` [B, 1] is reached in each row."""
     target = uniform[:, None] * cumulative.gather(-1, last)
     return torch.minimum((cumulative <= target).sum(-1, keepdim=True), last)
-
-
-def _longest_first(prompts: Sequence[Sequence[int]]) -> list[int]:
-    """Prompts of similar length together: a slot's room is that of the longest text it has held."""
-    return sorted(range(len(prompts)), key=lambda row: len(prompts[row]), reverse=True)
-
-
-def _completions(
-    lm: LanguageModel,
-    prompts: Sequence[Sequence[int]],
-    waiting: list[int],
-    eos_ids: frozenset[int],
-    limits: Sequence[int],
-    batch_size: int,
-    choose: _Choose,
-) -> Iterator[tuple[int, list[int]]]:
-    """Completes prompts, the last of `waiting` first; `limits` are each row's new tokens."""
-    n_slots = min(batch_size, len(prompts))
-    reader = Reader(lm, n_slots)
-    texts: dict[int, list[int]] = {}  # by slot
-    row_of: dict[int, int] = {}
-    while waiting or texts:
-        for slot in range(n_slots):
-            if waiting and slot not in texts:
-                row_of[slot] = waiting.pop()
-                texts[slot] = list(prompts[row_of[slot]])
-                reader.truncate(slot, 0)
-        slots = sorted(texts)  # neighbours in the cache are read where they lie, without copies
-        logits = reader.read([texts[slot] for slot in slots], slots).logits
-        rows = [row_of[slot] for slot in slots]
-        positions = [len(texts[slot]) - len(prompts[row]) for slot, row in zip(slots, rows, strict=True)]
-        for slot, row, position, token in zip(slots, rows, positions, choose(logits, rows, positions), strict=True):
-            texts[slot].append(token)
-            if token in eos_ids or position + 1 == limits[row]:
-                yield row, texts.pop(slot)[len(prompts[row]) :]

@@ -1,5 +1,5 @@
 """What else an LLM on a server is asked than its next token: whole completions of many prompts, and what it would have
-written at every position of texts that it is given. The forms of `batch.greedy_completions` and `LanguageModel.read`.
+written at every position of texts that it is given. The forms of `batch.batch_completions` and `LanguageModel.read`.
 
 The whole of a long answer in one request would not be told from a server that has stopped answering, so a request asks
 for a few tokens, and the server's prefix cache spares it what it has read. For a given text vLLM's `prompt_logprobs`

@@ -125,13 +125,13 @@ def test_the_loss_falls_and_the_result_is_half_of_a_pair(model_folder, tmp_path)
 
 
 def test_it_learns_to_write_the_chain_and_to_stop(model_folder, tmp_path):
-    from citer_core.models.batch import greedy_completions
+    from citer_core.models.batch import batch_completions
 
     rows = ROWS[:1]
     tune(model_folder, tmp_path / "tuned", Recipe(max_steps=40, batch_size=1, learning_rate=1e-2), rows)
     pair = load_pair(f"{tmp_path / 'tuned'},{model_folder}")
     prompt = pair.encode(rows[0].problem.prompt)
-    ((_, ids),) = greedy_completions(pair.slm, [prompt], eos_ids=pair.eos_ids, max_new_tokens=100)
+    ((_, ids),) = batch_completions(pair.slm, [prompt], eos_ids=pair.eos_ids, max_new_tokens=100)
     assert ids[-1] in pair.eos_ids
     assert pair.tokenizer.decode(ids, skip_special_tokens=True) == completions(rows, "mc")[0]
 

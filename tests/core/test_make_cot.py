@@ -13,7 +13,7 @@ from transformers import TopPLogitsWarper
 from citer_core.assets import ASSETS
 from citer_core.cli.main import main
 from citer_core.errors import SettingError
-from citer_core.models.batch import greedy_completions, nucleus_choice, sampled_completions
+from citer_core.models.batch import batch_completions, nucleus_choice, sampled_completions
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.datasets import read_rows, validate_rows
 from citer_core.training import make_cot
@@ -68,7 +68,7 @@ def test_samples_follow_the_seed_and_nothing_else(tiny_pair):
 
 def test_a_tiny_nucleus_is_greedy_with_padding_and_all(tiny_pair):
     prompts = [[5, 6, 7], [900, 3], [44] * 12]
-    greedy = dict(greedy_completions(tiny_pair.llm, prompts, eos_ids=frozenset({0}), max_new_tokens=20))
+    greedy = dict(batch_completions(tiny_pair.llm, prompts, eos_ids=frozenset({0}), max_new_tokens=20))
     assert sample(tiny_pair.llm, prompts, top_p=1e-6) == [greedy[i] for i in range(3)]
 
 
@@ -100,7 +100,7 @@ def test_a_checkpoints_own_decoding_defaults_change_nothing(tokenizer):
     found = []
     for model in (plain, penalized):
         lm = LanguageModel(model, len(tokenizer))
-        greedy = list(greedy_completions(lm, [[5, 6, 7]], eos_ids=frozenset({0}), max_new_tokens=30))
+        greedy = list(batch_completions(lm, [[5, 6, 7]], eos_ids=frozenset({0}), max_new_tokens=30))
         found.append((greedy, sample(lm, [[5, 6, 7]] * 3)))
     assert found[0] == found[1]
 

@@ -12,7 +12,7 @@ from transformers import GenerationConfig, PreTrainedTokenizerFast
 from citer_core.assets import ASSETS
 from citer_core.errors import ModelFileError, PairError
 from citer_core.models import fused_decoder
-from citer_core.models.batch import greedy_completions
+from citer_core.models.batch import batch_completions
 from citer_core.models.fused_decoder import FusedDecoder
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair, load_pair
@@ -122,9 +122,7 @@ def test_only_a_small_head_is_held_twice(monkeypatch):
 
 def test_batched_completions_are_those_of_single_prompts(tiny_pair):
     prompts = [[5, 6, 7], [900, 3], [44] * 12, [8]]
-    found = dict(
-        greedy_completions(tiny_pair.slm, prompts, eos_ids=frozenset({0, 17}), max_new_tokens=20, batch_size=3)
-    )
+    found = dict(batch_completions(tiny_pair.slm, prompts, eos_ids=frozenset({0, 17}), max_new_tokens=20, batch_size=3))
     assert sorted(found) == [0, 1, 2, 3]
     for i, prompt in enumerate(prompts):
         with torch.inference_mode():

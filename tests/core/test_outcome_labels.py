@@ -97,13 +97,13 @@ def test_the_llm_alone_needs_no_slm_and_writes_what_always_asking_it_writes(tiny
 
 def test_equal_texts_are_rolled_out_once(tiny_pair, examples, monkeypatch):
     """Every branch that the LLM writes as the truth for a while ends in the same place."""
-    started, honest = [], rollouts.greedy_completions
+    started, honest = [], rollouts.batch_completions
 
     def counted(lm, prompts, **options):
         started.extend(map(tuple, prompts))
         return honest(lm, prompts, **options)
 
-    monkeypatch.setattr(rollouts, "greedy_completions", counted)
+    monkeypatch.setattr(rollouts, "batch_completions", counted)
     labels, _ = label_examples(tiny_pair, examples, BY_LLM)
     assert len(started) == len(set(started)) < 2 * int(labels.is_tried.sum())
 

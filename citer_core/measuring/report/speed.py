@@ -22,7 +22,7 @@ from citer_core.measuring.report.bench import Case, Turn
 from citer_core.measuring.rounds import Rounds, timed
 from citer_core.measuring.script_router import ScriptRouter
 from citer_core.measuring.step_cost import PassTime, fit_step_cost
-from citer_core.models.batch import greedy_completions
+from citer_core.models.batch import batch_completions
 from citer_core.models.reader import Reader
 from citer_core.routing.catalog import load_routers
 from citer_core.routing.decode import decode, decode_batch
@@ -194,7 +194,7 @@ def _batch(case: Case, size: int) -> dict[str, Any]:
     routed_s, done = timed(lambda: list(decode_batch(pair, router, prompts, settings, batch_size=size)))
     llm_s, alone = timed(
         lambda: list(
-            greedy_completions(pair.local_llm, prompts, eos_ids=frozenset(), max_new_tokens=n_new, batch_size=size)
+            batch_completions(pair.local_llm, prompts, eos_ids=frozenset(), max_new_tokens=n_new, batch_size=size)
         )
     )
     n_tokens = sum(len(one.steps) for one in done)
