@@ -12,21 +12,18 @@ import argparse
 import re
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
 from citer_core.cli.terminal import escape_controls
 from citer_core.errors import SettingError
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 Argument = Callable[[argparse._ActionsContainer], object]
 Run = Callable[[argparse.Namespace], int | None]
-D = TypeVar("D", bound="DataclassInstance")
 MOST = 10**15  # whole numbers beyond it are no float's any more
 _WHOLE = re.compile(r"\s*[+-]?[0-9]{1,16}\s*")
 LONGEST = 40  # characters of a number
@@ -214,12 +211,6 @@ def one_of(*members: Argument, required: bool = False) -> Argument:
             member(inside)
 
     return add
-
-
-def filled(kind: type[D], args: argparse.Namespace, **more: Any) -> D:
-    """A dataclass whose fields are the arguments of the same names, and `more`."""
-    same = {field.name: getattr(args, field.name) for field in fields(kind) if hasattr(args, field.name)}
-    return kind(**same | more)
 
 
 def given(args: argparse.Namespace, *names: str) -> list[str]:

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from citer_core.assets import ASSETS
-from citer_core.cli.command import command, filled, group, option, switch
+from citer_core.cli.command import command, group, option, switch
 from citer_core.cli.dataset_arguments import TRAINING_DATA, training_rows
 from citer_core.cli.terminal import say
 from citer_core.config import launch_rank
+from citer_core.gate.dataclass_kind import filled
 
 if TYPE_CHECKING:
     from citer_core.training.finetune import FinetuneResult

@@ -9,13 +9,14 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from citer_core.cli.command import command, filled, option, switch, typed, whole_from
+from citer_core.cli.command import command, option, switch, typed, whole_from
 from citer_core.cli.dataset_arguments import LABELLING, check_rollouts, label_rows
 from citer_core.cli.decoding_arguments import decoding_limits
 from citer_core.cli.model_arguments import MODELS, ROUTER_HELP, SERVER, load_engine, router_name
 from citer_core.cli.report_file import report_file
 from citer_core.cli.terminal import bar, say
 from citer_core.errors import SettingError
+from citer_core.gate.dataclass_kind import filled
 from citer_core.types import DecodeSettings
 
 if TYPE_CHECKING:

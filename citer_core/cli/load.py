@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from citer_core.assets import ASSETS
-from citer_core.cli.command import Allowed, command, filled, option, switch, typed, whole_from
+from citer_core.cli.command import Allowed, command, option, switch, typed, whole_from
 from citer_core.cli.model_arguments import MODELS, SERVER, load_engine
 from citer_core.cli.report_file import report_file
 from citer_core.cli.terminal import say, text_table
 from citer_core.errors import SettingError
+from citer_core.gate.dataclass_kind import filled
 from citer_core.measuring import capacity as estimate
 from citer_core.measuring.profile_numbers import read_profile
 

@@ -15,12 +15,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from citer_core.cli.command import command, filled, group, option
+from citer_core.cli.command import command, group, option
 from citer_core.cli.dataset_arguments import TRAINING_DATA, training_rows
 from citer_core.cli.model_arguments import MODELS, model_identity, show_what_takes_long
 from citer_core.cli.terminal import say
 from citer_core.config import pair_options
 from citer_core.errors import DatasetError
+from citer_core.gate.dataclass_kind import filled
 from citer_core.row_file import RowFile
 from citer_core.tasks.datasets import NumberedRow
 from citer_core.tasks.prompts import PROMPT_VERSION

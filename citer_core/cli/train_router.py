@@ -11,13 +11,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from citer_core.cli.command import BETWEEN_0_AND_1, command, filled, option, switch, typed, whole_from
+from citer_core.cli.command import BETWEEN_0_AND_1, command, option, switch, typed, whole_from
 from citer_core.cli.dataset_arguments import LABELLING, TIES, check_rollouts, label_rows, problems_with_answers
 from citer_core.cli.model_arguments import MODELS, SERVER, load_engine, show_what_takes_long
 from citer_core.cli.terminal import number, say, text_table
 from citer_core.errors import DatasetError, MachineError, SettingError
 from citer_core.file_lock import only_writer
 from citer_core.files import need_folder
+from citer_core.gate.dataclass_kind import filled
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.prompts import row_prompt
 

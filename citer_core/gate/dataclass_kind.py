@@ -50,6 +50,12 @@ class Entries:
 AtLeast = partial(Entries, MOST_ENTRIES)
 
 
+def filled(kind: Callable[..., T], source: object, **more: Any) -> T:
+    """A dataclass whose fields are the source's attributes of the same names, and `more`."""
+    names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]  # a dataclass is callable
+    return kind(**{name: getattr(source, name) for name in names if hasattr(source, name)} | more)
+
+
 def kind_of(hint: Any, entries: Entries = Entries(MOST_ENTRIES)) -> Kind[Any]:
     """The kind of a type: of a text, whole number, truth, choice, dataclass, of tuples and mappings of these, or
     nothing.

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from safetensors import SafetensorError
@@ -21,8 +21,9 @@ from safetensors.torch import load_file
 import citer_core
 from citer_core.errors import DatasetError, GateError, MachineError
 from citer_core.files import why, write_whole
+from citer_core.gate.dataclass_kind import MAY_MISS, filled, kind_of
 from citer_core.gate.excerpt import clean, excerpt
-from citer_core.gate.fields import Choice, Flag, Kind, ListOf, Maybe, Real, Record, Text, Whole
+from citer_core.gate.fields import Choice, ListOf, Maybe, Real, Record, Text, Whole
 from citer_core.gate.json_file import read_json, read_json_lines
 from citer_core.labelling.labels import BRANCHES, UNKNOWN, LabelMode, Labels, LabelSettings
 from citer_core.labelling.truth import Truth
@@ -64,11 +65,6 @@ _DTYPES = {
 _RANGES = {"case": (1, 3), **dict.fromkeys(("label", "slm_is_correct", *BRANCHES), (UNKNOWN, 1))}
 
 
-def _entry(kind: Kind[Any], default: Any = MISSING) -> Any:
-    """A field of the header, and what may stand there; one with a default may be missing."""
-    return field(default=default, metadata={"kind": kind})
-
-
 @dataclass(frozen=True, slots=True)
 class LabelHeader:
     """What all parts of a folder agree on.
@@ -83,32 +79,34 @@ class LabelHeader:
         labels, roll_out_case_2, truth: see `LabelSettings`.
     """
 
-    pair: str = _entry(Text(300))
-    pair_revision: str = _entry(Text(300))
-    dtype: str = _entry(Text(50))
-    prompt_version: int = _entry(Whole(0, 10**6))
-    code_version: str = _entry(Text(100))
-    rows: str = _entry(Text(64))
-    n_rows: int = _entry(Whole(0, MAX_ROWS))
-    part_size: int = _entry(Whole(1, MAX_ROWS))
-    iteration: int = _entry(Whole(1, 10**6))
-    router: str = _entry(Text(300))
-    router_revision: str = _entry(Text(64))
-    threshold: float = _entry(Real(0.0, 1.0))
-    n_rollouts: int | None = _entry(Maybe(Whole()))
-    ask_slm: bool = _entry(Flag())
-    max_new_tokens: int = _entry(Whole(0, 10**6))
-    seed: int = _entry(Whole(-(2**63), 2**64))
-    prompt_form: str = _entry(Text(50), "plain")  # headers from before there were chat templates do not say
-    labels: LabelMode = _entry(Choice("published", "outcome"), "published")  # noqa: RUF009  a field
-    roll_out_case_2: bool = _entry(Flag(), False)
-    truth: Truth = _entry(Choice("gold", "llm", "walk"), "gold")  # noqa: RUF009  a field
+    pair: Annotated[str, Text(300)]
+    pair_revision: Annotated[str, Text(300)]
+    dtype: Annotated[str, Text(50)]
+    prompt_version: Annotated[int, Whole(0, 10**6)]
+    code_version: Annotated[str, Text(100)]
+    rows: Annotated[str, Text(64)]
+    n_rows: Annotated[int, Whole(0, MAX_ROWS)]
+    part_size: Annotated[int, Whole(1, MAX_ROWS)]
+    iteration: Annotated[int, Whole(1, 10**6)]
+    router: Annotated[str, Text(300)]
+    router_revision: Annotated[str, Text(64)]
+    threshold: Annotated[float, Real(0.0, 1.0)]
+    n_rollouts: Annotated[int | None, Maybe(Whole())]
+    ask_slm: bool
+    max_new_tokens: Annotated[int, Whole(0, 10**6)]
+    seed: Annotated[int, Whole(-(2**63), 2**64)]
+    prompt_form: Annotated[str, Text(50), MAY_MISS] = "plain"  # not in headers from before there were chat templates
+    labels: Annotated[LabelMode, MAY_MISS] = "published"
+    roll_out_case_2: Annotated[bool, MAY_MISS] = False
+    truth: Annotated[Truth, MAY_MISS] = "gold"
 
     @classmethod
     def of(cls, pair: ModelPair, rows: Rows, settings: LabelSettings, part_size: int) -> LabelHeader:
         """The header of a labelling that is about to start."""
         policy = settings.policy
-        return cls(
+        return filled(
+            cls,
+            settings,
             pair=pair.info.name,
             pair_revision=pair.info.revision,
             dtype=pair.info.dtype,
@@ -117,18 +115,11 @@ class LabelHeader:
             rows=hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()[:16],
             n_rows=len(rows),
             part_size=part_size,
-            iteration=settings.iteration,
             router=policy.router.name,
             router_revision=policy.router.revision,
             threshold=policy.threshold,
-            n_rollouts=settings.n_rollouts,
-            ask_slm=settings.ask_slm,
             max_new_tokens=policy.max_new_tokens,
-            seed=settings.seed,
             prompt_form=pair.info.prompt_form,
-            labels=settings.labels,
-            roll_out_case_2=settings.roll_out_case_2,
-            truth=settings.truth,
         )
 
     @property
@@ -180,7 +171,8 @@ class LabelHeader:
                 raise GateError(f"its header is {excerpt(document)}")
             if document.get("schema") != SCHEMA or document.get("schema_version") not in READ_VERSIONS:
                 raise GateError("another kind or version")
-            return cls(**_RECORD.read(document, ""))
+            header: LabelHeader = _HEADER.read(document, "")
+            return header
         except GateError as error:
             raise DatasetError(
                 f"{folder} holds no labels that this version reads ({error}). Make them with "
@@ -203,10 +195,7 @@ class LabelHeader:
             )
 
 
-_RECORD = Record(
-    {f.name: f.metadata["kind"] for f in fields(LabelHeader) if f.default is MISSING},
-    {f.name: f.metadata["kind"] for f in fields(LabelHeader) if f.default is not MISSING},
-)
+_HEADER = kind_of(LabelHeader)
 
 
 def said(value: object) -> str:

@@ -29,6 +29,7 @@ import torch
 from torch import Tensor
 
 from citer_core.errors import SettingError
+from citer_core.gate.dataclass_kind import filled
 from citer_core.labelling.rollouts import Policy, Start, disagreements, preferred_source, roll_out, roll_out_branches
 from citer_core.labelling.rollouts_file import NOTHING, RolledOut
 from citer_core.labelling.teacher_forcing import Example, TeacherForced, teacher_force
@@ -38,7 +39,6 @@ from citer_core.routing.router import Router, RouterFeatures
 
 # What labels by outcome know beyond the published ones, whose files are without.
 BRANCHES = ("slm_branch", "llm_branch")
-_OF_TRUTH = ("hidden", "case", "max_probability", "margin", "entropy", "slm_log_prob", "llm_log_prob")
 UNKNOWN = -1  # the label of a token that was not rolled out, or of which the rollouts say nothing
 LabelMode = Literal["published", "outcome"]
 BothFail = Literal["drop", "slm", "llm"]
@@ -298,11 +298,12 @@ def _shortcut(truth: TeacherForced, settings: LabelSettings, question: int) -> L
     else:
         known = torch.where(truth.case == 1, 1, torch.where(truth.case < settings.least_case, 0, UNKNOWN))
     label = known.to(torch.int8)
-    return Labels(
+    return filled(
+        Labels,
+        truth,
         label=label,
         question=torch.full_like(label, question, dtype=torch.int32),
         position=torch.arange(len(label), dtype=torch.int32),
-        **{name: getattr(truth, name) for name in _OF_TRUTH},
         **{name: torch.full_like(label, UNKNOWN) for name in ("slm_is_correct", *BRANCHES)},
     )
 

@@ -21,6 +21,7 @@ from citer_core.errors import DatasetError, GateError
 from citer_core.evaluation.run_book import operating_points
 from citer_core.file_lock import only_writer
 from citer_core.files import need_folder, write_whole
+from citer_core.gate.dataclass_kind import filled
 from citer_core.gate.excerpt import clean
 from citer_core.gate.fields import Maybe, Real, Record, Text, Whole
 from citer_core.gate.json_file import read_json
@@ -134,16 +135,8 @@ def _rounds(
     measured_on = _digest(problems, settings)
     for number in range(1, settings.n_rounds + 1):
         place = folder / f"round-{number}"
-        label_settings = LabelSettings(
-            policy,
-            number,
-            settings.n_rollouts,
-            ask_slm=settings.kind == "query-level",
-            seed=settings.seed,
-            labels=settings.labels,
-            roll_out_case_2=settings.roll_out_case_2,
-            truth=settings.truth,
-        )
+        ask_slm = settings.kind == "query-level"
+        label_settings = filled(LabelSettings, settings, policy=policy, iteration=number, ask_slm=ask_slm)
         size: dict[str, Any] = {} if settings.part_size is None else {"part_size": settings.part_size}
         for n_done in label_dataset(pair, rows, place / "labels", label_settings, **size):
             say(f"round {number}: labelled {n_done} of {len(rows)} rows")
