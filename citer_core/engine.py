@@ -21,9 +21,8 @@ from citer_core.routing.inside import Inside, inside
 from citer_core.routing.memory import Memory
 from citer_core.routing.next_tokens import NextTokens, next_tokens
 from citer_core.routing.probe import ProbedToken, probe
-from citer_core.routing.prompt import check_prompt
+from citer_core.routing.prompt import check_prompt, check_router
 from citer_core.routing.router import Router
-from citer_core.routing.server import check_router
 from citer_core.routing.speculative import speculate
 from citer_core.run import Origin, RemoteDecode, Run, prompt_info, record_info, trace_of
 from citer_core.serving.shared_decoder import SharedDecoder

@@ -160,11 +160,6 @@ class FusedDecoder:
             attend = cache.extend(slots, [n])
             return self.blocks_forward(to_device(ids, device), cos[start:end], sin[start:end], attend, last)
         starts = [cache.lengths[slot] for slot in slots]
-        if all(len(ids) == 1 for ids in new_ids):  # nearly every pass of an SLM
-            tables = self.rope_tables(max(starts) + 1)
-            packed, positions = lists_to_device(([ids[0] for ids in new_ids], starts), device)
-            cos, sin = (table.index_select(0, positions) for table in tables)
-            return self.blocks_forward(packed, cos, sin, cache.extend(slots, [1] * len(slots)))
         order = sorted(range(len(slots)), key=lambda row: len(new_ids[row]))
         tables = self.rope_tables(max(start + len(ids) for start, ids in zip(starts, new_ids, strict=True)))
         n_new = [len(new_ids[row]) for row in order]

@@ -18,10 +18,9 @@ from citer_core.models.threads import ROWS_FOR_THREADS, BatchThreads
 from citer_core.routing.decoder import Decoder
 from citer_core.routing.memory import Memory
 from citer_core.routing.pace import Pace
-from citer_core.routing.prompt import check_prompt
+from citer_core.routing.prompt import check_asked
 from citer_core.routing.router import Router
 from citer_core.routing.sequence import RoutedSequence, never
-from citer_core.routing.server import check_router, check_settings
 from citer_core.routing.sides import sides_of
 from citer_core.types import DecodeSettings, FinishReason, TokenEvent
 
@@ -61,7 +60,6 @@ def decode(
         ServerError: the LLM's server was lost, after the events that were written until then.
         NotANumberError: the router or a model computed no number; after the events until then.
     """
-    check_prompt(pair, prompt_ids)
     decoder = Decoder(pair, 1, Pace(batch_size=1), sides_of(pair, 1, reuses=reuse_llm_cache))
     with closing(decoder):
         s = decoder.admit(prompt_ids, router, settings, fork=fork, is_cancelled=is_cancelled, with_candidates=True)
@@ -146,9 +144,7 @@ def _batch_decoder(
 ) -> Decoder:
     """With room for as many of the prompts as are in progress; they are checked before anything is decoded."""
     for prompt in prompts:
-        check_prompt(pair, prompt)
-    check_router(pair, router)
-    check_settings(pair, settings)
+        check_asked(pair, prompt, router, settings)
     n_slots = min(IN_PROGRESS * batch_size, len(prompts))
     can_remember = not (router.reads_llm or settings.newer() or isinstance(pair.llm, RemoteLM))
     sides = memory.sides(pair, n_slots) if memory is not None and can_remember else None

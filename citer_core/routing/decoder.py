@@ -25,11 +25,10 @@ from citer_core.models.remote_lm import RemoteLM
 from citer_core.routing.candidates import candidates_at
 from citer_core.routing.look_back import rule_of, wants_look
 from citer_core.routing.pace import Pace
-from citer_core.routing.prompt import check_prompt, sequence_key
+from citer_core.routing.prompt import check_asked, sequence_key
 from citer_core.routing.router import Router, entropy_of_logits
 from citer_core.routing.said import LlmSide, Said, SlmSide
 from citer_core.routing.sequence import Progress, RoutedSequence, Step, never
-from citer_core.routing.server import check_router, check_settings
 from citer_core.routing.sides import sides_of
 from citer_core.types import DecodeSettings
 
@@ -98,12 +97,10 @@ class Decoder:
             SettingError: nothing can follow the fork, or the LLM's server cannot do what is asked for.
             RouterError: the router needs what an LLM on a server does not give.
         """
-        room = check_prompt(self._pair, prompt_ids)
+        room = check_asked(self._pair, prompt_ids, router, settings)
         if isinstance(self._pair.llm, RemoteLM) and settings.take_back:
             room = max(1, room - 1)  # a server reads the SLM's token too
         n_steps = min(settings.max_new_tokens, room)
-        check_router(self._pair, router)
-        check_settings(self._pair, settings)
         shared: list[int] = []
         if fork is not None:
             fork.check(self._pair.vocab_size, self._pair.eos_ids, n_steps)

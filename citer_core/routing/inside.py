@@ -14,9 +14,8 @@ from torch import Tensor, nn
 from citer_core.models.pair import ModelPair
 from citer_core.models.reader import Reader
 from citer_core.routing.probe import check_ids
-from citer_core.routing.prompt import sequence_key
+from citer_core.routing.prompt import check_router, sequence_key
 from citer_core.routing.router import Router, RouterFeatures, entropy_of_logits
-from citer_core.routing.server import check_router
 from citer_core.routing.stored import StoredRouter
 
 N_PATHS = 80

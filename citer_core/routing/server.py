@@ -9,45 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from citer_core.decode_settings import SETTINGS
-from citer_core.errors import CiterError, RouterError, SettingError
+from citer_core.errors import CiterError
 from citer_core.models.pair import ModelPair
 from citer_core.models.remote_lm import RemoteLM, RemoteToken, Sampling
 from citer_core.models.remote_texts import ReadText, ask_to_read
 from citer_core.models.server_client import Pending
 from citer_core.routing.candidates import TOP_K, candidates_at
 from citer_core.routing.look_back import Span
-from citer_core.routing.router import Router
 from citer_core.routing.said import LlmSide, Said
 from citer_core.routing.sampling import seed_at
 from citer_core.routing.sequence import RoutedSequence
 from citer_core.types import Candidate, DecodeSettings
-
-
-def check_router(pair: ModelPair, router: Router) -> None:
-    """Refuses a router that needs more than a server gives.
-
-    Raises:
-        RouterError: it does.
-    """
-    if not isinstance(pair.llm, RemoteLM) or not (router.reads_llm or router.uses_llm_entropy):
-        return
-    raise RouterError(
-        f'The router "{router.name}" needs the LLM\'s whole distribution, but an LLM on a server only gives its token '
-        "and the most probable ones. Choose a router that looks at the SLM alone, or load the LLM here."
-    )
-
-
-def check_settings(pair: ModelPair, settings: DecodeSettings) -> None:
-    """Refuses to take sampled tokens back where the LLM is on a server.
-
-    Raises:
-        SettingError: it is, and the settings ask for that.
-    """
-    if isinstance(pair.llm, RemoteLM) and settings.take_back and settings.temperature:
-        raise SettingError(
-            "A server draws with random numbers of its own, so what the LLM would have drawn in place of a token is "
-            "not known: set temperature or take_back to 0, or load the LLM here."
-        )
 
 
 def sampling_at(settings: DecodeSettings, index: int) -> Sampling:

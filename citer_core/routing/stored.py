@@ -89,9 +89,7 @@ class StoredRouter(Router):
                 f'The card of router "{self.name}" has no confidence quantiles, so no budget can be turned into a tau. '
                 f"Give a threshold. {AGAIN}"
             )
-        place = share * (len(quantiles) - 1)
-        low = min(int(place), len(quantiles) - 2)
-        return float(quantiles[low] + (place - low) * (quantiles[low + 1] - quantiles[low]))
+        return _at(quantiles, share)
 
     def share_at(self, threshold: float) -> float:
         """About the share of tokens that goes to the LLM at a tau, 0 to 1: that of validation tokens, between the taus
@@ -111,9 +109,7 @@ class StoredRouter(Router):
                     f'The card of router "{self.name}" does not say what share of tokens is below a tau. {AGAIN}'
                 )
             return bisect_left(quantiles, threshold) / len(quantiles)
-        place = threshold * (len(shares) - 1)
-        low = int(place)
-        return float(shares[low] + (place - low) * (shares[low + 1] - shares[low]))
+        return _at(shares, threshold)
 
     def rounded(self) -> Self:
         """The same router with its matrices rounded to bfloat16, half the file; it computes in float32 still."""
@@ -207,6 +203,13 @@ class StoredRouter(Router):
         with torch.inference_mode():
             scores = self.confidence(RouterFeatures(states.expand(-1, self.hidden_size), logits))
         return is_finite(scores)
+
+
+def _at(values: list[float], share: float) -> float:
+    """Where a share of the way through the values, 0 to 1, one comes to; between two of them on a straight line."""
+    place = share * (len(values) - 1)
+    low = min(int(place), len(values) - 2)
+    return float(values[low] + (place - low) * (values[low + 1] - values[low]))
 
 
 def _weights(network: nn.Module) -> dict[str, Tensor]:

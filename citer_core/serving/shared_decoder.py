@@ -48,13 +48,6 @@ OUT_OF_MEMORY = (
 )
 
 
-class MemoryShortageError(CiterError):
-    """There was no memory for a run."""
-
-    def __init__(self) -> None:
-        super().__init__(OUT_OF_MEMORY)
-
-
 def end_with(run: Run, error: Exception) -> None:
     """Ends a run because of an error: in its words, if it was made for people, else it is only logged."""
     if isinstance(error, CiterError):
@@ -274,7 +267,7 @@ class SharedDecoder:
                     return
                 self._lanes.start(run)
             except Exception as error:
-                end_with(run, MemoryShortageError() if _is_out_of_memory(error) else error)
+                end_with(run, CiterError(OUT_OF_MEMORY) if _is_out_of_memory(error) else error)
             with self._changed:
                 self._queue.popleft()
 
