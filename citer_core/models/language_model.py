@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from itertools import accumulate
 from typing import Protocol, Self
 
@@ -234,14 +234,9 @@ class LanguageModel:
         """Whether the passes of single runs are replayed."""
         return self._seats is not None
 
-    @contextmanager
-    def seat(self, n_positions: int) -> Iterator[Seat | None]:
+    def seat(self, n_positions: int) -> AbstractContextManager[Seat | None]:
         """What replays the passes of one run of so many tokens; None where they are not replayed."""
-        if self._seats is None:
-            yield None
-        else:
-            with self._seats.lend(n_positions) as seat:
-                yield seat
+        return nullcontext() if self._seats is None else self._seats.lend(n_positions)
 
     @property
     def is_fused(self) -> bool:

@@ -268,7 +268,8 @@ def pair_folders(
     for source, path in zip(sources, paths, strict=True):
         if isinstance(source, GgufSource):
             on_progress("convert", 0, None)
-        folders.append(_checkpoint(source, path, dtype))
+            path = convert(path, dtype)
+        folders.append(path)
     tokenizer_folders = [
         source.tokenizer or folder if isinstance(source, FolderSource) else folder
         for source, folder in zip(sources, folders, strict=True)
@@ -289,8 +290,3 @@ def _fetch_missing(sources: Sequence[ModelSource], on_progress: LoadProgress) ->
         path = store.fetch(source, on_bytes=tell)
         files = [path] if path.is_file() else path.iterdir()
         n_before += sum(file.stat().st_size for file in files)
-
-
-def _checkpoint(source: ModelSource, path: Path, dtype: str) -> Path:
-    """The folder of an ordinary checkpoint for weights that are on this machine."""
-    return convert(path, dtype) if isinstance(source, GgufSource) else path

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from typing import Any
 
 from citer_core.errors import NotANumberError
 from citer_core.fork import Fork
@@ -113,7 +112,12 @@ def decode_batch(
     """
     if not prompts:
         return
-    decoder = _batch_decoder(pair, router, prompts, settings, batch_size, memory)
+    for prompt in prompts:
+        check_asked(pair, prompt, router, settings)
+    n_slots = min(IN_PROGRESS * batch_size, len(prompts))
+    can_remember = not (router.reads_llm or settings.newer() or isinstance(pair.llm, RemoteLM))
+    sides = memory.sides(pair, n_slots) if memory is not None and can_remember else None
+    decoder = Decoder(pair, n_slots, Pace(batch_size=batch_size), sides)
     upcoming, unsound = deque(enumerate(prompts)), list[NotANumberError]()
     most_threads = pair.batch_threads if may_vary_threads and batch_size >= ROWS_FOR_THREADS else None
     with BatchThreads(most_threads) as threads, closing(decoder):
@@ -122,7 +126,9 @@ def decode_batch(
             if is_cancelled():
                 yield from decoder.close()
                 return
-            _fill(decoder, upcoming, batch_size, router=router, settings=settings, with_candidates=with_candidates)
+            while upcoming and decoder.n_free and decoder.n_ready < batch_size:  # passes are full and no fuller
+                index, prompt = upcoming.popleft()
+                decoder.admit(prompt, router, settings, index=index, with_candidates=with_candidates)
             for s in decoder.step():
                 if isinstance(s.error, NotANumberError):
                     unsound.append(s.error)
@@ -132,27 +138,3 @@ def decode_batch(
                     yield s
         if unsound:
             raise unsound[0]
-
-
-def _batch_decoder(
-    pair: ModelPair,
-    router: Router,
-    prompts: Sequence[Sequence[int]],
-    settings: DecodeSettings,
-    batch_size: int,
-    memory: Memory | None,
-) -> Decoder:
-    """With room for as many of the prompts as are in progress; they are checked before anything is decoded."""
-    for prompt in prompts:
-        check_asked(pair, prompt, router, settings)
-    n_slots = min(IN_PROGRESS * batch_size, len(prompts))
-    can_remember = not (router.reads_llm or settings.newer() or isinstance(pair.llm, RemoteLM))
-    sides = memory.sides(pair, n_slots) if memory is not None and can_remember else None
-    return Decoder(pair, n_slots, Pace(batch_size=batch_size), sides)
-
-
-def _fill(decoder: Decoder, upcoming: deque[tuple[int, Sequence[int]]], batch_size: int, **options: Any) -> None:
-    """Admits prompts, with their numbers, so that the SLM's passes are full and no fuller."""
-    while upcoming and decoder.n_free and decoder.n_ready < batch_size:
-        index, prompt = upcoming.popleft()
-        decoder.admit(prompt, index=index, **options)

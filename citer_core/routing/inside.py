@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from citer_core.models.pair import ModelPair
 from citer_core.models.reader import Reader
@@ -85,7 +85,11 @@ def inside(
         prompt_hidden = forward.hidden
         if written_ids:
             forward = slm.read([ids])
-        entropy, logits = _by_llm(pair, router, ids, after_llm=after_llm)
+        entropy = logits = None  # of the LLM: at the last token, and behind it
+        if router.uses_llm_entropy and after_llm:
+            entropy = entropy_of_logits(Reader(pair.local_llm).read([ids[:-1]]).logits).to(pair.slm.device)
+        if router.reads_llm:
+            logits = Reader(pair.local_llm).read([ids]).logits.to(pair.slm.device)
         features = RouterFeatures(
             hidden=forward.hidden,
             logits=forward.logits,
@@ -103,18 +107,6 @@ def inside(
             confidence=float(router.confidence(features)),
             layers=_layers(router, features) if isinstance(router, StoredRouter) else None,
         )
-
-
-def _by_llm(
-    pair: ModelPair, router: Router, ids: Sequence[int], *, after_llm: bool
-) -> tuple[Tensor | None, Tensor | None]:
-    """What a router looks at of the LLM: its [1] entropy at the last token, its [1, V] logits behind it."""
-    entropy, logits = None, None
-    if router.uses_llm_entropy and after_llm:
-        entropy = entropy_of_logits(Reader(pair.local_llm).read([ids[:-1]]).logits).to(pair.slm.device)
-    if router.reads_llm:
-        logits = Reader(pair.local_llm).read([ids]).logits.to(pair.slm.device)
-    return entropy, logits
 
 
 def _layers(router: StoredRouter, features: RouterFeatures) -> RouterLayers | None:

@@ -6,7 +6,6 @@ Fields that no program reads, and those of later versions, are kept as they are.
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -92,8 +91,7 @@ def read_card(path: Path) -> dict[str, Any]:
         training = document.get("training")
         if isinstance(training, dict):
             card["training"] = training | card["training"]
-            _check_order(card["training"].get("confidence_quantiles", []))
-            _check_shares(card["training"].get(SHARES_AT_TAU))
+            _check_order(card["training"])
     except GateError as error:
         raise RouterError(f'The card of router "{path.stem}" cannot be used. {error} {AGAIN}') from error
     return card
@@ -131,13 +129,10 @@ def _metadata(path: Path) -> dict[str, Any]:
     return metadata if isinstance(metadata, dict) else {}
 
 
-def _check_order(quantiles: list[float]) -> None:
-    if len(quantiles) == 1 or any(low > high for low, high in pairwise(quantiles)):
+def _check_order(training: dict[str, Any]) -> None:
+    """Of numbers that older cards do not have."""
+    quantiles, shares = training.get("confidence_quantiles", []), training.get(SHARES_AT_TAU, [0, 1])
+    if len(quantiles) == 1 or quantiles != sorted(quantiles):
         raise GateError("Its training.confidence_quantiles must be two or more numbers that do not fall.")
-
-
-def _check_shares(shares: list[float] | None) -> None:
-    if shares is None:  # cards from before they said so
-        return
-    if shares[0] != 0 or shares[-1] != 1 or any(low > high for low, high in pairwise(shares)):
+    if shares[0] != 0 or shares[-1] != 1 or shares != sorted(shares):
         raise GateError(f"Its training.{SHARES_AT_TAU} must begin with 0, end with 1, and not fall in between.")

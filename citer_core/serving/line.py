@@ -58,16 +58,31 @@ class Ticket:
     @property
     def place(self) -> int:
         """1 for the next one; 0 for one that does not wait."""
-        return self._line._place(self)
+        with self._line._lock:
+            return self._line._ordered().get(self, 0)
 
     @property
     def expected_s(self) -> float | None:
         """Seconds until its turn, as far as the latest visitors tell; None while none has been served yet."""
-        return self._line._expected_s(self)
+        line = self._line
+        with line._lock:
+            if self.state != "waiting" or line._served_s is None:
+                return None if self.state == "waiting" else 0.0
+            before = line._waiting[: line._waiting.index(self)]
+            own = self.owners[1]
+            n_before = line._shares[own].n_going + sum(other.owners[1] == own for other in before)
+            return max(line._ordered()[self] * line._served_s / line.n_places, n_before * line._served_s)
 
     def leave(self) -> None:
         """Frees the place, whether it is going or waiting; more calls do nothing. From any thread."""
-        self._line._leave(self)
+        with self._line._lock:
+            if self.state == "going":
+                self._line._count_served(self._line._clock() - self.went_at)
+            if self.state in ("waiting", "going"):
+                self._line._become(self, "left")
+            changed = self._line._let_go()
+        for other in changed:
+            other._on_change()
 
 
 class _Share:
@@ -155,35 +170,12 @@ class WaitingLine:
         wait = "in a few minutes" if seconds is None or seconds > 90 else f"in about {max(5, round(seconds, -1)):.0f} s"
         return f"{self.capacity} {self.noun} are waiting already, and the line holds no more: try again {wait}."
 
-    # ------------------------------------------------------------ those who wait
-
-    def _place(self, ticket: Ticket) -> int:
-        with self._lock:
-            return self._ordered().get(ticket, 0)
-
-    def _expected_s(self, ticket: Ticket) -> float | None:
-        with self._lock:
-            if ticket.state != "waiting" or self._served_s is None:
-                return None if ticket.state == "waiting" else 0.0
-            before = self._waiting[: self._waiting.index(ticket)]
-            own = ticket.owners[1]
-            n_before = self._shares[own].n_going + sum(other.owners[1] == own for other in before)
-            return max(self._ordered()[ticket] * self._served_s / self.n_places, n_before * self._served_s)
-
-    def _leave(self, ticket: Ticket) -> None:
-        with self._lock:
-            if ticket.state == "going":
-                seconds = self._clock() - ticket.went_at
-                self._n_served += 1
-                known = self._served_s or 0.0
-                self._served_s = known + max(NEWEST_PART, 1 / self._n_served) * (seconds - known)
-            if ticket.state in ("waiting", "going"):
-                self._become(ticket, "left")
-            changed = self._let_go()
-        for other in changed:
-            other._on_change()
-
     # ------------------------------------------------------------ with the lock held
+
+    def _count_served(self, seconds: float) -> None:
+        self._n_served += 1
+        known = self._served_s or 0.0
+        self._served_s = known + max(NEWEST_PART, 1 / self._n_served) * (seconds - known)
 
     def _become(self, ticket: Ticket, state: State) -> None:
         """The one place where a ticket's state changes, and with it all that is counted."""

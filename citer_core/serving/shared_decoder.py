@@ -261,7 +261,8 @@ class SharedDecoder:
             run = self._queue[0]
             try:
                 if self._lanes is None or (not self._lanes.n_live and not self._lanes.fits(run)):
-                    self._lanes = self._new_lanes(run)
+                    assert run.pair is not None, "only an ended run has let it go"
+                    self._lanes = Lanes(run.pair, self._n_slots, n_positions_of(run, run.pair))
                 self._has_no_room = not self._lanes.fits(run)
                 if self._has_no_room:
                     return
@@ -279,10 +280,6 @@ class SharedDecoder:
                 self._queue = deque(run for run in self._queue if run not in cancelled)
             for run in cancelled:
                 run.finish("cancelled")
-
-    def _new_lanes(self, first: Run) -> Lanes:
-        assert first.pair is not None, "only an ended run has let it go"
-        return Lanes(first.pair, self._n_slots, n_positions_of(first, first.pair))
 
     def _drop(self, reason: FinishReason, error: str | None) -> None:
         """Ends all that is under way and lets go of its memory; where it is closed, of those that wait too."""

@@ -118,65 +118,54 @@ def iterate(
     """
     need_folder(folder)
     with only_writer(folder / "rounds"):
-        yield from _rounds(pair, rows, folder, settings, problems, say)
-
-
-def _rounds(
-    pair: ModelPair,
-    rows: Rows,
-    folder: Path,
-    settings: IterateSettings,
-    problems: Mapping[str, Sequence[Problem]],
-    say: Callable[[str], None],
-) -> Iterator[dict[str, Any]]:
-    before: Labels | None = None
-    limits: dict[str, Any] = {"max_new_tokens": settings.max_new_tokens, "batch_size": settings.batch_size}
-    policy = policy_for(settings.labels, **limits)
-    measured_on = _digest(problems, settings)
-    for number in range(1, settings.n_rounds + 1):
-        place = folder / f"round-{number}"
-        ask_slm = settings.kind == "query-level"
-        label_settings = filled(LabelSettings, settings, policy=policy, iteration=number, ask_slm=ask_slm)
-        size: dict[str, Any] = {} if settings.part_size is None else {"part_size": settings.part_size}
-        for n_done in label_dataset(pair, rows, place / "labels", label_settings, **size):
-            say(f"round {number}: labelled {n_done} of {len(rows)} rows")
-        header, labels, label_rows = load_labels(
-            place / "labels", pair_revision=pair.info.revision, prompt_form=pair.info.prompt_form
-        )
-        card = place / "router" / f"{settings.kind}.json"
-        if not card.exists():
-            say(f"round {number}: training on {len(labels)} tokens")
-            trained = train_and_describe(
-                [header],
-                labels,
-                label_rows,
-                settings.kind,
-                settings.recipe,
-                settings.share,
-                command=f"python -m citer_core iterate --kind {settings.kind}",
-                ties=settings.ties,
+        before: Labels | None = None
+        limits: dict[str, Any] = {"max_new_tokens": settings.max_new_tokens, "batch_size": settings.batch_size}
+        policy = policy_for(settings.labels, **limits)
+        measured_on = _digest(problems, settings)
+        for number in range(1, settings.n_rounds + 1):
+            place = folder / f"round-{number}"
+            ask_slm = settings.kind == "query-level"
+            label_settings = filled(LabelSettings, settings, policy=policy, iteration=number, ask_slm=ask_slm)
+            size: dict[str, Any] = {} if settings.part_size is None else {"part_size": settings.part_size}
+            for n_done in label_dataset(pair, rows, place / "labels", label_settings, **size):
+                say(f"round {number}: labelled {n_done} of {len(rows)} rows")
+            header, labels, label_rows = load_labels(
+                place / "labels", pair_revision=pair.info.revision, prompt_form=pair.info.prompt_form
             )
-            trained.save(place / "router")
-        router = load_router(card, pair)
-        _check_same_training(router, settings, card)
-        report_path = place / "report.json"
-        report = _read(report_path)
-        made_for = report and (report.get("router_revision"), report.get("measured_on"))
-        if report is None or made_for != (router.revision, measured_on):
-            say(f"round {number}: measuring on {sum(map(len, problems.values()))} problems")
-            report = {
-                "round": number,
-                "router_revision": router.revision,
-                "measured_on": measured_on,
-                **_label_changes(before, labels, header),
-                **{key: router.card["training"][key] for key in FROM_TRAINING},
-                "threshold": router.default_threshold,
-                "points": _measure(pair, router, problems, limits),
-            }
-            write_whole(report_path, json.dumps(report, indent=2) + "\n")
-        yield report
-        before = labels
-        policy = policy_for(settings.labels, router, settings.rollout_share, **limits)
+            card = place / "router" / f"{settings.kind}.json"
+            if not card.exists():
+                say(f"round {number}: training on {len(labels)} tokens")
+                trained = train_and_describe(
+                    [header],
+                    labels,
+                    label_rows,
+                    settings.kind,
+                    settings.recipe,
+                    settings.share,
+                    command=f"python -m citer_core iterate --kind {settings.kind}",
+                    ties=settings.ties,
+                )
+                trained.save(place / "router")
+            router = load_router(card, pair)
+            _check_same_training(router, settings, card)
+            report_path = place / "report.json"
+            report = _read(report_path)
+            made_for = report and (report.get("router_revision"), report.get("measured_on"))
+            if report is None or made_for != (router.revision, measured_on):
+                say(f"round {number}: measuring on {sum(map(len, problems.values()))} problems")
+                report = {
+                    "round": number,
+                    "router_revision": router.revision,
+                    "measured_on": measured_on,
+                    **_label_changes(before, labels, header),
+                    **{key: router.card["training"][key] for key in FROM_TRAINING},
+                    "threshold": router.default_threshold,
+                    "points": _measure(pair, router, problems, limits),
+                }
+                write_whole(report_path, json.dumps(report, indent=2) + "\n")
+            yield report
+            before = labels
+            policy = policy_for(settings.labels, router, settings.rollout_share, **limits)
 
 
 def _check_same_training(router: StoredRouter, settings: IterateSettings, card: Path) -> None:
