@@ -35,7 +35,7 @@ from citer_core.labelling.rollouts_file import NOTHING, RolledOut
 from citer_core.labelling.teacher_forcing import Example, TeacherForced, teacher_force
 from citer_core.labelling.truth import Truth
 from citer_core.models.pair import ModelPair
-from citer_core.routing.router import Router, RouterFeatures
+from citer_core.routing.router import STATISTICS, Router, RouterFeatures
 
 # What labels by outcome know beyond the published ones, whose files are without.
 BRANCHES = ("slm_branch", "llm_branch")
@@ -98,9 +98,7 @@ class Labels:
         of_question[self.question[first].long()] = first
         return RouterFeatures.from_statistics(
             self.hidden[tokens],
-            max_probability=self.max_probability[tokens],
-            margin=self.margin[tokens],
-            entropy=self.entropy[tokens],
+            [getattr(self, name)[tokens] for name in STATISTICS],
             prompt_hidden=self.hidden[of_question[self.question[tokens].long()]],
         )
 

@@ -84,8 +84,7 @@ def require(sources: Sequence[ModelSource], fetch_what: str) -> list[Path]:
         )
     paths = [path for source in sources if (path := find(source)) is not None]
     for source, path in zip(sources, paths, strict=True):
-        if isinstance(source, GgufSource):
-            check_hash(source, path)
+        check_hash(source, path)
     return paths
 
 
@@ -107,8 +106,7 @@ def fetch(
     """
     path = find(source)
     if path is not None and path.exists():
-        if isinstance(source, GgufSource):
-            check_hash(source, path)
+        check_hash(source, path)
         say(f"{source}: is here, {path}")
         return path
     if isinstance(source, FolderSource) or (isinstance(source, GgufSource) and source.repo_id is None):
@@ -122,9 +120,8 @@ def fetch(
         raise
     except Exception as error:  # the hub's client, its transport and the disk each have their own kinds
         raise ModelFileError(_what_went_wrong(source, error)) from error
-    if isinstance(source, GgufSource):
-        check_hash(source, path)
-    elif not is_whole(path):
+    check_hash(source, path)
+    if isinstance(source, HubSource) and not is_whole(path):
         raise ModelFileError(
             f"{source} has no complete transformers checkpoint in safetensors (config.json, tokenizer.json and "
             "weights): choose another repository; other kinds of weights are not read."
@@ -193,13 +190,13 @@ def _to_unpack(source: ModelSource, dtype: str) -> bool:
     return not any((cache_folder() / "converted").glob(f"{stem}-*-{dtype}-{CONVERSION}/citer.json"))
 
 
-def check_hash(source: GgufSource, path: Path) -> None:
+def check_hash(source: ModelSource, path: Path) -> None:
     """Compares a file with the one that is meant, where that is known.
 
     Raises:
         ModelFileError: it is another one, or cannot be read.
     """
-    if source.sha256 is None:
+    if not isinstance(source, GgufSource) or source.sha256 is None:
         return
     n_bytes = path.stat().st_size
     if n_bytes == source.n_bytes and sha256_of(path) == source.sha256:

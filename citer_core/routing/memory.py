@@ -21,7 +21,7 @@ from citer_core.models.greedy import greedy_tokens
 from citer_core.models.pair import ModelPair
 from citer_core.models.transfer import to_device
 from citer_core.routing.computed import Computed, ComputedLlm, ComputedSlm, by_router, scored, sequence_features
-from citer_core.routing.router import RouterFeatures, entropy_of_logits
+from citer_core.routing.router import STATISTICS, RouterFeatures, entropy_of_logits
 from citer_core.routing.said import UNREAD, Said, not_a_number
 from citer_core.routing.sequence import RoutedSequence
 
@@ -36,7 +36,7 @@ class Memory:
         slm_s, llm_s: seconds of the text's part of the pass that found it.
         llm_entropy: in nats.
         hidden: [*, H], the SLM's state at each node.
-        statistics: [*, 3] float32, of its distribution; see `RouterFeatures.from_statistics`.
+        statistics: [*, 3] float32, the `STATISTICS` of its distribution.
     """
 
     def __init__(self) -> None:
@@ -153,12 +153,9 @@ class _KnownSlm(_Known, ComputedSlm):
             some = [rows[m] for m in members]
             router = some[0].router
             at = to_device([nodes[m] for m in members], memory.hidden.device)
-            largest, margin, entropy = memory.statistics.index_select(0, at).unbind(1)
             features = RouterFeatures.from_statistics(
                 memory.hidden.index_select(0, at),
-                max_probability=largest,
-                margin=margin,
-                entropy=entropy,
+                memory.statistics.index_select(0, at).unbind(1),
                 **sequence_features(router, some, memory.hidden, [self._roots[s.slot] for s in some]),
             )
             scores, error = scored(router, features, len(members))
@@ -169,7 +166,7 @@ class _KnownSlm(_Known, ComputedSlm):
     def _learn(self, nodes: Sequence[int], hidden: Tensor, logits: Tensor, seconds: float) -> None:
         """See `_Known`."""
         features, memory = RouterFeatures(hidden, logits), self._memory
-        memory.keep(nodes, hidden, torch.stack((features.max_probability, features.margin, features.entropy), dim=1))
+        memory.keep(nodes, hidden, torch.stack([getattr(features, name) for name in STATISTICS], dim=1))
         tokens, sound = greedy_tokens(logits).tolist(), features.max_probability.isfinite().tolist()
         for node, token_id, is_sound in zip(nodes, tokens, sound, strict=True):
             if is_sound:

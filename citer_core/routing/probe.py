@@ -14,6 +14,7 @@ import torch
 from citer_core.errors import SettingError, TraceError
 from citer_core.gate.excerpt import excerpt
 from citer_core.models.pair import ModelPair
+from citer_core.models.reader import Reader
 from citer_core.models.same_pair import is_same_run
 from citer_core.routing.candidates import top_candidates
 from citer_core.routing.router import entropy_of
@@ -75,17 +76,14 @@ def probe(pair: ModelPair, prompt_ids: Sequence[int], completion_ids: Sequence[i
     ids = [*prompt_ids, *completion_ids]
     check_ids(pair, ids)
     first = len(prompt_ids) - 1  # the position whose logits give the completion's first token
-    slm_cache, llm_cache = pair.slm.new_cache(), pair.local_llm.new_cache()
-    if first:
-        for model, cache in ((pair.slm, slm_cache), (pair.local_llm, llm_cache)):
-            model.forward([ids[:first]], cache)
+    readers = Reader(pair.slm), Reader(pair.local_llm)
+    for reader in readers if first else ():
+        reader.read([ids[:first]])
     for start in range(first, len(ids) - 1, CHUNK):
         with torch.inference_mode():
-            chunk = ids[start : min(start + CHUNK, len(ids) - 1)]
-            slm_logits, _ = pair.slm.forward([chunk], slm_cache, n_last=[len(chunk)])
-            llm_logits, _ = pair.local_llm.forward([chunk], llm_cache, n_last=[len(chunk)])
-            slm = torch.log_softmax(slm_logits.float(), dim=-1)
-            llm = torch.log_softmax(llm_logits.float(), dim=-1).to(slm.device)
+            end = min(start + CHUNK, len(ids) - 1)
+            both = (reader.read([ids[:end]], n_last=[end - start]).logits for reader in readers)
+            slm, llm = (torch.log_softmax(logits.float(), dim=-1).to(pair.slm.device) for logits in both)
             kl = (llm.exp() * (llm - slm)).nan_to_num(0.0).sum(-1).clamp_min(0.0).tolist()
             entropies = zip(entropy_of(slm).tolist(), entropy_of(llm).tolist(), strict=True)
             found = []

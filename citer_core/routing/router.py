@@ -6,7 +6,9 @@ Who writes the token is decided in one place, `citer_core.types.prefers_llm`. A 
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,6 +16,8 @@ import torch
 from torch import Tensor
 
 from citer_core.models.greedy import row_parts, top_tokens
+
+STATISTICS = ("max_probability", "margin", "entropy")  # of the SLM's distribution, that stored positions keep
 
 
 @dataclass(frozen=True)
@@ -41,29 +45,24 @@ class RouterFeatures:
 
     @classmethod
     def from_statistics(
-        cls,
-        hidden: Tensor,
-        *,
-        max_probability: Tensor,
-        margin: Tensor,
-        entropy: Tensor,
-        **of_sequence: Tensor | None,
+        cls, hidden: Tensor, statistics: Iterable[Tensor], **of_sequence: Tensor | None
     ) -> RouterFeatures:
-        """Features of stored positions, whose logits were not kept: [B, H], three times [B] float32, and others."""
+        """Features of stored positions, whose logits were not kept.
+
+        Args:
+            hidden: [B, H].
+            statistics: [B] float32 for each of `STATISTICS`.
+            of_sequence: what else there is.
+        """
         features = cls(hidden, hidden.new_empty(len(hidden), 0), **of_sequence)
-        # Where `cached_property` looks first.
-        vars(features).update(max_probability=max_probability, margin=margin, entropy=entropy)
+        vars(features).update(zip(STATISTICS, statistics, strict=True))  # where `cached_property` looks first
         return features
 
     def take(self, rows: Tensor) -> RouterFeatures:
         """Some of the positions of features made `from_statistics`, by an [n] index."""
-        return RouterFeatures.from_statistics(
-            self.hidden[rows],
-            max_probability=self.max_probability[rows],
-            margin=self.margin[rows],
-            entropy=self.entropy[rows],
-            prompt_hidden=None if self.prompt_hidden is None else self.prompt_hidden[rows],
-        )
+        taken = copy.copy(self)
+        vars(taken).update({name: values[rows] for name, values in vars(self).items() if values is not None})
+        return taken
 
     @cached_property
     def log_probs(self) -> Tensor:

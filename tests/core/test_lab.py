@@ -169,10 +169,7 @@ def test_the_file_is_a_router_of_python(
         router.confidence(
             RouterFeatures.from_statistics(
                 torch.tensor(one["hidden"]).view(-1, 96),
-                max_probability=torch.tensor(one["maxProbability"]),
-                margin=torch.tensor(one["margin"]),
-                entropy=torch.tensor(one["entropy"]),
-                prompt_hidden=None,
+                [torch.tensor(one[name]) for name in ("maxProbability", "margin", "entropy")],
             )
         )
         for one in labels

@@ -58,9 +58,7 @@ def test_scores_by_hand(name, expected):
 
 def test_statistics_of_stored_positions_are_those_of_their_logits():
     fresh = features()
-    stored = RouterFeatures.from_statistics(
-        fresh.hidden, max_probability=fresh.max_probability, margin=fresh.margin, entropy=fresh.entropy
-    )
+    stored = RouterFeatures.from_statistics(fresh.hidden, (fresh.max_probability, fresh.margin, fresh.entropy))
     assert stored.max_probability.tolist() == pytest.approx([0.7, 0.25, 1.0])
     assert stored.entropy.tolist() == pytest.approx([SKEWED_ENTROPY, math.log(4), 0.0], abs=1e-6)
     for name in ("max-probability", "margin", "entropy"):
