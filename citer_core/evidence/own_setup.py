@@ -178,7 +178,7 @@ def _trained(
     with RowFile(work / f"training-{name}.jsonl", identity, {"seconds": NUMBER}) as file:
         if name not in file.rows or not card.exists():
             say(f"training {name}")
-            _, labels, rows = load_labels(folder, pair_revision=pair.info.revision, prompt_form=pair.info.prompt_form)
+            _, labels, rows = load_labels(folder, pair.info)
             start = time.perf_counter()
             router = train_and_describe(
                 [header], labels, rows, kind_of(name), RECIPE, CARD_SHARE, command=COMMAND, name=name

@@ -243,9 +243,7 @@ class RouterShop:
                 self._note(f"label {name}", str(n_done), time.perf_counter() - start)
                 self._say(f"{name}: labelled {n_done} of {len(rows)} rows")
                 start = time.perf_counter()
-            self._labels[name] = load_labels(
-                folder, pair_revision=self._pair.info.revision, prompt_form=self._pair.info.prompt_form
-            )
+            self._labels[name] = load_labels(folder, self._pair.info)
         return self._labels[name]
 
     def report(self) -> dict[str, Any]:

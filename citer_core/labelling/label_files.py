@@ -33,6 +33,7 @@ from citer_core.models.pair import ModelPair
 from citer_core.models.same_pair import is_same_run
 from citer_core.tasks.problems import Rows
 from citer_core.tasks.prompts import PROMPT_VERSION
+from citer_core.trace import PairInfo
 
 PART_SIZE = 100
 
@@ -128,15 +129,12 @@ def _write_part(
     write_whole(path, "".join(lines))
 
 
-def load_labels(
-    folder: Path, *, pair_revision: str | None = None, prompt_form: str | None = None
-) -> tuple[LabelHeader, Labels, list[dict[str, Any]]]:
+def load_labels(folder: Path, pair: PairInfo | None = None) -> tuple[LabelHeader, Labels, list[dict[str, Any]]]:
     """Reads a folder of labels.
 
     Args:
         folder: complete: every part of its header is there.
-        pair_revision: refuse labels of another pair; None takes any.
-        prompt_form: refuse labels of prompts in another form; None takes any.
+        pair: refuse labels of another one, or of prompts in another form; None takes any.
 
     Returns:
         The header, all tokens, and the rows of all examples in order.
@@ -145,15 +143,15 @@ def load_labels(
         DatasetError: a part is missing or damaged, or the labels are of another pair, prompt or version.
     """
     header = LabelHeader.read(folder)
-    if pair_revision is not None and not is_same_run(header.pair_revision, pair_revision):
+    if pair is not None and not is_same_run(header.pair_revision, pair.revision):
         raise DatasetError(
             f"The labels in {folder} were made with the pair {said(header.pair_revision)}, but this is "
-            f"{pair_revision}. Label with this pair."
+            f"{pair.revision}. Label with this pair."
         )
-    if prompt_form is not None and header.prompt_form != prompt_form:
+    if pair is not None and header.prompt_form != pair.prompt_form:
         raise DatasetError(
             f"The labels in {folder} were made with prompts in the form {said(header.prompt_form)}, but this pair's "
-            f"are {prompt_form}. Label again, or load the pair as it was then (--no-chat makes plain prompts)."
+            f"are {pair.prompt_form}. Label again, or load the pair as it was then (--no-chat makes plain prompts)."
         )
     if header.prompt_version != PROMPT_VERSION:
         raise DatasetError(

@@ -129,9 +129,7 @@ def iterate(
             size: dict[str, Any] = {} if settings.part_size is None else {"part_size": settings.part_size}
             for n_done in label_dataset(pair, rows, place / "labels", label_settings, **size):
                 say(f"round {number}: labelled {n_done} of {len(rows)} rows")
-            header, labels, label_rows = load_labels(
-                place / "labels", pair_revision=pair.info.revision, prompt_form=pair.info.prompt_form
-            )
+            header, labels, label_rows = load_labels(place / "labels", pair.info)
             card = place / "router" / f"{settings.kind}.json"
             if not card.exists():
                 say(f"round {number}: training on {len(labels)} tokens")

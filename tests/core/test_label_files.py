@@ -59,7 +59,7 @@ def test_the_files_hold_the_labels_and_say_what_they_mean(tiny_pair, finished):
     examples = [example_of(row, kind, tiny_pair) for row, kind in ROWS]
     parts = [label_examples(tiny_pair, examples[i : i + 2], SETTINGS, i) for i in (0, 2, 4)]
     expected, forced = Labels.concatenate([labels for labels, _ in parts]), [f for _, some in parts for f in some]
-    header, found, rows = load_labels(finished, pair_revision=tiny_pair.info.revision)
+    header, found, rows = load_labels(finished, tiny_pair.info)
     for f in dataclasses.fields(Labels):
         assert torch.equal(getattr(found, f.name), getattr(expected, f.name)), f.name
         assert getattr(found, f.name).dtype == getattr(expected, f.name).dtype
@@ -182,9 +182,9 @@ def test_a_folder_that_cannot_be_written_is_a_message(tiny_pair, tmp_path):
         label(tiny_pair, tmp_path / "taken" / "labels")
 
 
-def test_labels_of_another_pair_or_prompt_do_not_train(finished, monkeypatch):
+def test_labels_of_another_pair_or_prompt_do_not_train(tiny_pair, finished, monkeypatch):
     with pytest.raises(DatasetError, match=r"but this is other\. Label with this pair"):
-        load_labels(finished, pair_revision="other")
+        load_labels(finished, dataclasses.replace(tiny_pair.info, revision="other"))
     monkeypatch.setattr(label_files, "PROMPT_VERSION", 2)
     with pytest.raises(DatasetError, match="prompt version 1, but this is 2"):
         load_labels(finished)
@@ -302,7 +302,7 @@ def test_labels_whose_pair_was_named_before_all_weights_were_covered_are_this_pa
     whole = tiny_pair.info.revision
     old = "-".join(half.partition(".")[0] for half in whole.split("-"))
     path.write_text(path.read_text().replace(whole, old))
-    assert load_labels(copied, pair_revision=whole)[0].pair_revision == old != whole
+    assert load_labels(copied, tiny_pair.info)[0].pair_revision == old != whole
     assert label(tiny_pair, copied) == [2, 4, 6]
 
 

@@ -130,7 +130,7 @@ def test_labels_of_another_form_are_refused_and_old_headers_still_load(tiny_pair
     with pytest.raises(DatasetError, match=r"made with prompt_form = plain, but now it is chat-12345678"):
         list(label_dataset(other, ROWS[:2], folder, settings))
     with pytest.raises(DatasetError, match=r"in the form plain, but this pair's are chat-12345678"):
-        load_labels(folder, prompt_form="chat-12345678")
+        load_labels(folder, other.info)
 
 
 def test_a_router_of_another_form_is_refused(tmp_path):
