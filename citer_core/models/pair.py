@@ -238,7 +238,7 @@ def known_dtype(pair: str, device: str, dtype: str) -> str:
         PairError: there is no such dtype.
     """
     if dtype == AUTO:
-        dtype = automatic_dtype(pair, device).dtype
+        dtype = automatic_dtype(pair, device)
     if dtype not in DTYPES:
         raise PairError(f'Unknown dtype "{dtype}". Choose one of {AUTO}, {", ".join(DTYPES)}.')
     return dtype

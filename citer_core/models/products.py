@@ -189,18 +189,10 @@ def choose(bytes_per_s: Mapping[str, float]) -> Measured:
     return Measured(best if bytes_per_s[best] > CLEARLY_FASTER * bytes_per_s[PLAIN] else PLAIN, dict(bytes_per_s))
 
 
-@dataclass(frozen=True, slots=True)
-class DtypeChoice:
-    """A dtype as `load_pair` spells it, and the reason."""
-
-    dtype: str
-    why: str
-
-
 def choose_dtype(
     device: str, *, cuda_has_bfloat16: bool, cpu_has_bfloat16: bool, measure: Callable[[], Mapping[str, float]]
-) -> DtypeChoice:
-    """The rule.
+) -> tuple[str, str]:
+    """The rule: a dtype as `load_pair` spells it, and the reason.
 
     Args:
         device: as torch spells it.
@@ -209,20 +201,20 @@ def choose_dtype(
     """
     if device.startswith("cuda"):
         if cuda_has_bfloat16:
-            return DtypeChoice("bfloat16", "half the bytes of float32, and this GPU has it")
-        return DtypeChoice("float32", "this GPU has no bfloat16")
+            return "bfloat16", "half the bytes of float32, and this GPU has it"
+        return "float32", "this GPU has no bfloat16"
     if device != "cpu":
-        return DtypeChoice("float32", f"nothing is known of bfloat16 on {device}")
+        return "float32", f"nothing is known of bfloat16 on {device}"
     if not cpu_has_bfloat16:
-        return DtypeChoice("float32", "this processor does not multiply bfloat16 itself")
+        return "float32", "this processor does not multiply bfloat16 itself"
     seconds = measure()
     ours, theirs = 1000 * seconds["bfloat16"], 1000 * seconds["float32"]
     if theirs >= DTYPE_FASTER * ours:
-        return DtypeChoice("bfloat16", f"one token's products took {ours:.2f} ms instead of {theirs:.2f} ms in float32")
-    return DtypeChoice("float32", f"bfloat16 is not clearly faster here ({ours:.2f} ms, float32 {theirs:.2f} ms)")
+        return "bfloat16", f"one token's products took {ours:.2f} ms instead of {theirs:.2f} ms in float32"
+    return "float32", f"bfloat16 is not clearly faster here ({ours:.2f} ms, float32 {theirs:.2f} ms)"
 
 
-def automatic_dtype(pair: str, device: str) -> DtypeChoice:
+def automatic_dtype(pair: str, device: str) -> str:
     """What `auto` means for a pair on a device, by a rule that measures where it cannot know; logged with its reason.
 
     bfloat16 halves the bytes that a step streams. A GPU that has it is always faster for it; a processor only where it
@@ -230,16 +222,16 @@ def automatic_dtype(pair: str, device: str) -> DtypeChoice:
     float32: it fits into a processor's caches, and float32 is what its stored results were made with.
     """
     if pair == "embedded":
-        choice = DtypeChoice("float32", "the bundled pair is small, and its stored results were made with it")
+        dtype, why = "float32", "the bundled pair is small, and its stored results were made with it"
     else:
-        choice = choose_dtype(
+        dtype, why = choose_dtype(
             device,
             cuda_has_bfloat16=torch.cuda.is_available() and torch.cuda.is_bf16_supported(),
             cpu_has_bfloat16=has_bfloat16(),
             measure=measured_seconds,
         )
-    log.info("dtype %s: %s", choice.dtype, choice.why)
-    return choice
+    log.info("dtype %s: %s", dtype, why)
+    return dtype
 
 
 @torch.inference_mode()
