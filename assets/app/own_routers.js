@@ -90,6 +90,12 @@ export class OwnRouters {
     });
   }
 
+  /** Opens Labels, where it is asked at every token of the set on the screen. @param {string} name */
+  async labels(name) {
+    const view = await this.page.views.opened("labels");
+    await /** @type {import("../labels/labels.js").Labels} */ (view).own.add(name);
+  }
+
   /** @param {string} name */
   save(name) {
     download(`${name}.safetensors`, "application/octet-stream", this.#own(name).file);

@@ -154,7 +154,7 @@ export class FusedDecoder {
   /**
    * Reads tokens, and stops at each when its logits are at `at.logits`.
    * @param {number[]} ids @param {KeyValueCache} cache
-   * @returns {Generator<void, void, void>}
+   * @returns {Generator<number, void, void>} places of the normed states
    */
   *readEach(ids, cache) {
     for (let start = 0; start < ids.length; start += MOST_AT_ONCE) {
@@ -165,8 +165,9 @@ export class FusedDecoder {
         [...part.keys()],
       );
       for (let row = 0; row < part.length; row++) {
-        this.#logits(this.at.normed + row * this.config.hiddenSize);
-        yield;
+        const state = this.at.normed + row * this.config.hiddenSize;
+        this.#logits(state);
+        yield state;
       }
     }
   }

@@ -26,6 +26,8 @@ export class Reader {
     this.cache = decoder.newCache();
     /** @type {number[]} what is cached */
     this.ids = [];
+    /** Place of the normed state behind the last token that `readEach` stopped at. */
+    this.state = decoder.at.normed;
   }
 
   /**
@@ -52,7 +54,10 @@ export class Reader {
     if (this.ids.length < first) this.decoder.read(ids.slice(this.ids.length, first), this.cache);
     const reading = this.decoder.readEach(ids.slice(first), this.cache);
     try {
-      while (!reading.next().done) yield this.distribution.update();
+      for (const state of reading) {
+        this.state = state;
+        yield this.distribution.update();
+      }
     } finally {
       this.ids = ids.slice(0, this.cache.length);
     }

@@ -76,6 +76,7 @@ function afterwards(lab) {
   /** @type {Action[]} */
   const use = [
     { label: "Compare", act: () => lab.handOver((routers, name) => routers.compare(name, lab.tau ?? undefined)) },
+    { label: "Labels", act: () => lab.handOver((routers, name) => routers.labels(name)) },
     { label: "Save file", act: () => lab.handOver((routers, name) => routers.save(name)) },
     { label: "Copy link to the recipe", act: () => page.link.copy() },
     ...(nTried ? [{ label: "Hand in to a class", act: () => lab.handIn() }] : []),

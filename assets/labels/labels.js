@@ -7,21 +7,22 @@
  */
 
 import { html, setText, stylesheet, withCode, withTerms } from "../viewer/dom.js";
-import { messageOf, probability } from "../run/format.js";
+import { messageOf } from "../run/format.js";
 import { RefusedError } from "../transport/server.js";
 import { largeButton } from "../viewer/large.js";
 import { StoredChoice } from "../viewer/stored_choice.js";
 import { Tooltip } from "../viewer/tooltip.js";
-import { AnalysisError, tokenWords, unpack } from "./analysis.js";
+import { AnalysisError, unpack } from "./analysis.js";
 import { ChartsPanel } from "./charts_panel.js";
 import { DetailPanel, conclusion } from "./detail_panel.js";
 import { findingOf, rivalOf } from "./finding.js";
-import { decided, firstToSee, inCell, nextInCell, verdictOfToken } from "./label_view.js";
+import { decided, firstToSee, inCell, nextInCell } from "./label_view.js";
 import { labelsInAddress, readLabelsLink } from "./labels_link.js";
+import { OwnRouter } from "./own_router.js";
 import { OwnRows } from "./own_rows.js";
 import { RuleChoice } from "./rule_choice.js";
 import { TablePanel } from "./table_panel.js";
-import { TextPanel, VERDICT_WORDS } from "./text_panel.js";
+import { TextPanel, tokenLines } from "./text_panel.js";
 import { ThresholdPanel } from "./threshold_panel.js";
 import { TwoRouters } from "./two_routers.js";
 
@@ -52,14 +53,12 @@ const tokenOf = ({ start, n }, token) => (token === null || token >= n ? null : 
 const NO_SERVER = "Rolling out a branch needs the server: python app.py.";
 const LOST = "The answer was lost on the way. Try again.";
 
-class Labels {
+export class Labels {
   /** @type {AbortController|null} of the analysis that is listened to */
   reading = null;
   rolling = new AbortController();
   /** @type {object} what the server is asked with for what is shown, of which it keeps nothing */
   of = {};
-  /** @type {AnalysisMessage|null} what is shown, packed: another rule's labels are unpacked from it */
-  message = null;
   wanted = readLabelsLink(location.search);
   /** @type {Map<number, RollOut|{busy: true}>} */
   rollouts = new Map();
@@ -96,6 +95,7 @@ class Labels {
   constructor(root, page) {
     const { plotly, labels: stored } = page.props;
     this.page = page;
+    this.own = new OwnRouter(page, this);
     this.charts = new ChartsPanel(plotly);
     this.stored = new StoredChoice(stored, "Read just now", (file) => this.open(file), {
       class: "cl-select cl-source-choice",
@@ -106,6 +106,7 @@ class Labels {
         html("div", { class: "cl-left cv-panel" }, largeButton("The text"), this.text.root, this.detail.root),
         this.threshold.root,
       ]),
+      this.own.root,
       this.routers.root,
       this.charts.root,
       this.table.root,
@@ -185,12 +186,20 @@ class Labels {
         setText(this.from, `${analysis.title}, read just now by the loaded pair`);
       }
       this.of = asked ?? { stored: message.analysis };
-      this.message = message;
+      this.own.update(message);
       this.show(analysis);
     } catch (error) {
       if (!(error instanceof AnalysisError)) throw error;
       this.notice(error.message, "error");
     }
+  }
+
+  /** The same set, of which a router more is known. @param {AnalysisMessage} message @param {string} name of it */
+  added(message, name) {
+    this.own.update(message);
+    this.view.analysis = unpack(message, this.rule.chosen);
+    this.notice("");
+    this.chooseRouter(name);
   }
 
   /** @param {string} text @param {string} [level] @param {Needs|null} [needs] */
@@ -284,7 +293,8 @@ class Labels {
 
   /** The same tokens by another rule's labels. @param {import("./analysis.js").Rule} rule */
   chooseRule(rule) {
-    if (this.message) this.change({ analysis: unpack(this.message, rule), cell: null });
+    const { message } = this.own;
+    if (message) this.change({ analysis: unpack(message, rule), cell: null });
   }
 
   /** @param {string} other */
@@ -345,21 +355,7 @@ class Labels {
       return;
     }
     if (this.tooltip.anchor === node) return;
-    const view = this.#ready;
-    const { caseOf, label, confidence, slm, llm, slmProbability, llmProbability } = view.analysis;
-    const shown = probability(confidence[view.router][index]);
-    /** @param {string} name @param {string|null} token @param {number} p */
-    const model = (name, token, p) => `${name} ${token ?? "end of text"} (${probability(p)})`;
-    this.tooltip.show(node, [
-      {
-        text: `${tokenWords(view.analysis, index)}  ${VERDICT_WORDS[verdictOfToken(view, index)]}`,
-        className: "cl-strong",
-      },
-      { text: `case ${caseOf[index]}, label ${label[index]}, confidence ${shown}` },
-      {
-        text: `${model("SLM", slm[index], slmProbability[index])}, ${model("LLM", llm[index], llmProbability[index])}`,
-      },
-    ]);
+    this.tooltip.show(node, tokenLines(this.#ready, index));
   }
 
   /** @param {number} index */

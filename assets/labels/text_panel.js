@@ -10,7 +10,7 @@ import { certaintyStep, prefersLlm } from "../run/decision.js";
 import { button, endTabStop, html, makeTabStop, setText } from "../viewer/dom.js";
 import { count, plural, probability } from "../run/format.js";
 import { SPACED, SPACE_BEFORE, fillTokenText, spellTex } from "../viewer/text.js";
-import { isEnd, tokenWords } from "./analysis.js";
+import { isEnd, labelOf, tokenWords } from "./analysis.js";
 import { inCell, tokensIn, verdictOfToken } from "./label_view.js";
 
 /**
@@ -190,6 +190,21 @@ export class TextPanel {
     const verdict = VERDICT_WORDS[verdictOfToken(view, index)];
     makeTabStop(node, index === view.selected, `${place}, confidence ${confidence}, ${verdict}`);
   }
+}
+
+/** What a token's tooltip says. @param {import("./label_view.js").ReadState} view @param {number} index */
+export function tokenLines(view, index) {
+  const { caseOf, confidence, slm, llm, slmProbability, llmProbability } = view.analysis;
+  const shown = probability(confidence[view.router][index]);
+  const label = String(labelOf(view.analysis, index)) || "none";
+  /** @param {string} name @param {string|null} token @param {number} p */
+  const model = (name, token, p) => `${name} ${token ?? "end of text"} (${probability(p)})`;
+  const verdict = VERDICT_WORDS[verdictOfToken(view, index)];
+  return [
+    { text: `${tokenWords(view.analysis, index)}  ${verdict}`, className: "cl-strong" },
+    { text: `case ${caseOf[index]}, label ${label}, confidence ${shown}` },
+    { text: `${model("SLM", slm[index], slmProbability[index])}, ${model("LLM", llm[index], llmProbability[index])}` },
+  ];
 }
 
 /** Of what has no letters. @param {string} sign */

@@ -8,16 +8,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 from playwright.sync_api import Page, expect
 from safetensors.torch import save_file
 
 from citer_core.engine import Engine
+from citer_core.evaluation.label_view import label_texts
+from citer_core.labelling.teacher_forcing import example_of
 from citer_core.routing.catalog import load_router
 from citer_core.routing.routers.citer_plus import CiterPlusRouter
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.types import DecodeSettings
 from tests.ui.conftest import on_one_host
 from tests.ui.journeys.conftest import ids
+from tests.ui.labels import VIEW as LABELS
 from tests.ui.visitor import Visitor
 
 pytestmark = pytest.mark.ui
@@ -93,6 +97,22 @@ def test_a_router_from_a_file_is_asked_kept_compared_and_linked_to(
     expect(page.get_by_role("button", name="Write it now, in every way")).to_be_enabled(timeout=30_000)
     assert page.locator(".cq-live .cq-note").inner_text() == ""
     compared = page.evaluate("window.citer.views.address()")
+
+    # At every token of the recorded set, whose first problems Python scores alike.
+    visitor.open_view("Labels")
+    page.get_by_label("Add a router of yours").select_option(path.stem, timeout=20_000)
+    chosen = page.get_by_label("Router", exact=True)
+    expect(chosen).to_have_value(path.stem, timeout=60_000)
+    expect(page.locator(".cl-finding")).to_contain_text(path.stem)
+    examples = [example_of(row.row, "math", engine.pair) for row in bundled_rows("math")[:3]]
+    wanted = torch.cat([text.confidence[own.name] for text in label_texts(engine.pair, [own], examples)])
+    column = f"{LABELS}.view.analysis.confidence['{path.stem}']"
+    found, n_all, n_tokens = page.evaluate(f"[[...{column}], {column}.length, {LABELS}.view.analysis.n]")
+    assert found[: len(wanted)] == pytest.approx(wanted.tolist(), abs=1e-4) and n_all == n_tokens
+    expect(page.get_by_label("Add a router of yours")).to_be_hidden()
+    page.get_by_label("Recorded labels").select_option(label="44 problems")  # another pair's
+    page.get_by_label("Add a router of yours").select_option(path.stem, timeout=20_000)
+    expect(page.locator(".cl-status")).to_contain_text("can be asked at the bundled pair's own problems")
 
     page.reload(wait_until="load")
     expect(page.locator(f"#cx-router option[value={path.stem}]")).to_have_count(1, timeout=20_000)
