@@ -37,7 +37,7 @@ def test_a_roll_out_is_answered_and_whatever_else_is_sent_is_refused_calmly(slot
     read_by = {"pair": analysis["pair"], "pair_revision": analysis["pair_revision"]}
     good = {"of": of, **read_by, "index": index, "router": "citer", "tau": 0.9}
     found = last(events["roll_out"], good)["rollout"]
-    assert found["index"] == index and found["verdict"] in ("agrees", "disagrees", "undecided")
+    assert found["index"] == index and found["preferred"] in ("slm", "llm", None)
     assert last(events["roll_out"], good, OTHER_PAGE)["rollout"] == found  # nothing is kept for a page
     other = last(events["roll_out"], {**good, "pair": "Another pair", "pair_revision": "a-b"})
     assert other["needs"]["title"] == "Another pair"

@@ -113,9 +113,9 @@ def test_one_long_prompt_does_not_pad_single_tokens(tiny_pair, monkeypatch, padd
     passes = []
     together = KVCache._together
 
-    def noted(self, slots, ends, n_new, indices):
+    def noted(self, first, slots, ends, n_new, indices):
         passes.append(list(n_new))
-        return together(self, slots, ends, n_new, indices)
+        return together(self, first, slots, ends, n_new, indices)
 
     monkeypatch.setattr(KVCache, "_together", noted)
     texts = [[5], list(range(1, 201)), [6, 7], list(range(11, 161)), [8], [9, 10, 11]]
