@@ -13,6 +13,8 @@ import { html, options } from "../viewer/dom.js";
 const AT_ONCE = 20; // problems; between two requests it says how far it is
 const NOT_THESE = "A router of yours can be asked at the bundled pair's own problems: choose one of those sets.";
 
+const NO_ENGINE = "This browser cannot run the models, so a router of yours cannot be asked in it.";
+
 /** Float32 in base64, as recorded columns are. @param {Float32Array[]} parts */
 const base64 = (parts) =>
   btoa(
@@ -51,8 +53,10 @@ export class OwnRouter {
     const { message } = this;
     const router = browser.own.get(name);
     if (!message || !router) return;
+    this.select.value = ""; // the same one can be chosen again after an error
     this.labels.notice("Your router is asked at every token.");
-    const texts = (await browser.load()) ? this.#textsOf(message) : null;
+    if (!(await browser.load())) return this.labels.notice(browser.client?.why || NO_ENGINE, "error");
+    const texts = this.#textsOf(message);
     /** @type {Float32Array[]} */
     const parts = [];
     for (let at = 0; texts && at < texts.length; at += AT_ONCE) {
