@@ -19,6 +19,8 @@ def asked(*texts: str) -> str:
 CITIES = asked("Lima", "Quito", "La Paz", "Bogota")
 FORCES = asked("5", "50", "12", "120")
 POWERS = asked("x", "x^2", "2x", "x^3")
+FRACTIONS = asked("3", "3/2", "-3", "n+1")
+SPEEDS = asked("1 m", "1 m/s", "1 m/s^2")
 LANGUAGES = asked("C", "C++", "C#", "Java")
 GENES = asked("BB", "Bb", "bb", "b")
 TWICE = asked("one", "one", "two")
@@ -116,6 +118,19 @@ MARKS = asked("vitamin (C)", "N (g)", "It needs light.", "0,1", "\\frac{1}{2}", 
         (CITIES, "B\n\nExplanation: Lima is in Peru.", "B"),
         (CITIES, "Let me think. Lima is big.\nB", "B"),
         (CITIES, "A. Lima is in Peru.\nB. Quito is not.\nC. La Paz is not.\nD. Bogota is not.", None),
+        (CITIES, "The city in Peru is Lima.", "A"),
+        (CITIES, "The city in Peru is not Lima.", None),
+        (CITIES, "I think it's B because Quito is high.", "B"),
+        # LaTeX or spaces in one of both: the same text.
+        (FRACTIONS, r"The answer is $\frac{3}{2}$.", "B"),
+        (FRACTIONS, "x = -3", "C"),
+        (FRACTIONS, r"The answer is $\frac{3}{20}$.", None),
+        (FRACTIONS, "The answer is n + 1.", "D"),
+        (FRACTIONS, "The answer is n - 1.", None),
+        (POWERS, r"The answer is $x^{2}$.", "B"),
+        (POWERS, r"The answer is \(x^{20}\).", None),
+        (SPEEDS, r"The answer is $1\,\mathrm{m/s}$.", "B"),
+        (SPEEDS, r"\boxed{1 \text{ m}}", "A"),
         # What counts as a mention.
         (CITIES, "Therefore, the answer is c.", "C"),
         (CITIES, "Therefore, the answer is C because I say so.", "C"),

@@ -3,7 +3,7 @@
  * grammar. Pure.
  */
 
-import { clean, fold, linesOf, stripped, trimmed, unwrapped } from "./plain_text.js";
+import { clean, fold, linesOf, plainer, stripped, trimmed } from "./plain_text.js";
 import { ANSWER_PATTERNS } from "./tables.js";
 
 const TEXT_MARK = ANSWER_PATTERNS.text;
@@ -24,8 +24,14 @@ const markedChoice = (mark) => markCode(mark) & 0x3ff;
 
 /** @param {string} text */
 function choiceKey(text) {
-  const plain = unwrapped(clean(text)).replaceAll("\n", "").trim();
+  const plain = plainer(clean(text)).replaceAll("\n", "").trim();
   return trimmed(plain.replace(/[.,;]+$/u, ""), "\"'") || plain;
+}
+
+/** Finds a choice's text, in itself too, with or without spaces around its operators. @param {string} key */
+function writtenKey(key) {
+  const parts = key.split(new RegExp(ANSWER_PATTERNS.operator, "u")).filter(Boolean);
+  return everyMatch(`(?=(${parts.map((part) => part.replace(/[\\^$.*+?()[\]{}|/]/gu, "\\$&")).join(" ?")}))`);
 }
 
 /** @param {string} text @param {number} start @param {number} end */
@@ -89,7 +95,7 @@ export class ChoiceReader {
 
   /** The cleaned text in lower case, with one mark for every choice that it names. @param {string} written */
   #marked(written) {
-    const text = unwrapped(clean(written));
+    const text = plainer(clean(written));
     const folded = fold(text);
     /** @type {[number, number, number][]} */
     const spots = [];
@@ -102,8 +108,9 @@ export class ChoiceReader {
       [folded, this.folded],
     ])) {
       for (const [key, mark] of texts) {
-        for (let start = searched.indexOf(key); start >= 0; start = searched.indexOf(key, start + 1)) {
-          if (standsAlone(text, start, start + key.length)) spots.push([start, start + key.length, mark]);
+        for (const { index, 1: found } of searched.matchAll(writtenKey(key))) {
+          const end = index + found.length;
+          if (standsAlone(text, index, end)) spots.push([index, end, mark]);
         }
       }
     }

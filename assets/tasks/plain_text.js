@@ -15,6 +15,7 @@ const LINE_END = new RegExp(`\\r\\n|${LINE_ENDS}`, "u");
 
 const SPELLINGS = ANSWER_PATTERNS.cleaned.map(([pattern, by]) => ({ pattern: new RegExp(pattern, "gu"), by }));
 const FONT_COMMAND = new RegExp(ANSWER_PATTERNS.wrap, "gu");
+const PLAINER = ANSWER_PATTERNS.plainer.map(([pattern, by]) => ({ pattern: new RegExp(pattern, "gu"), by }));
 const BLANK_LINES = new RegExp(`${BLANK}*\\n${BLANK}*\\n${SPACE}*`, "gu");
 const ONE_SPACE = new RegExp(`${BLANK}+|(?<!\\n)\\n(?!\\n)`, "gu");
 
@@ -62,6 +63,9 @@ export function clean(text) {
 
 /** Without the commands that only set a font: `\text{C}` is `{C}`. @param {string} text */
 export const unwrapped = (text) => text.replace(FONT_COMMAND, "");
+
+/** Cleaned text as a choice is written without LaTeX: `x^{2}` is x^2. @param {string} text */
+export const plainer = (text) => unwrapped(PLAINER.reduce((plain, rule) => plain.replace(rule.pattern, rule.by), text));
 
 /** Cleaned text without letter case, as long as it was. @param {string} text */
 export const fold = (text) => text.toUpperCase().toLowerCase().replaceAll("\u03c2", "\u03c3");

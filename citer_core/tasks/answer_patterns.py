@@ -20,9 +20,14 @@ CLEANED: Final = (
     (r"(?<!\\)\\(?:displaystyle|left|right|[!()\[\]])(?![a-zA-Z])", ""),
     (r"\\[dt]frac(?![a-zA-Z])", "\\frac"),
     (r"(?<!\\)\\[,;: ]|\\quad(?![a-zA-Z])|~", " "),
-    (r"\\?\$", ""), (r"\\%", "%"), ("</[aA]nswer>", " "), (r"\{,\}", ","), (" +", " "),
+    (r"\\?\$|[\u00a3\u00a5\u20ac]", ""), (r"\\%", "%"), ("</[aA]nswer>", " "), (r"\{,\}", ","), (" +", " "),
 )  # fmt: skip
 WRAP: Final = r"\\(?:text(?:bf|it|rm|tt|sf)?|math(?:rm|bf|it|sf|tt)|mbox|boldsymbol|bm|bf|rm)(?![a-zA-Z]) *(?=\{)"
+# LaTeX that a choice may have without: braces around one word or number, and a fraction of two; groups by `$`.
+PLAINER: Final = (
+    (f"{WRAP}\\{{([^{{}}]*)\\}}", "$1"), (r"\^ ?\{(-?[0-9a-zA-Z]+)\}", "^$1"),
+    (r"\\frac ?\{([0-9a-zA-Z]+)\} ?\{([0-9a-zA-Z]+)\}", "$1/$2"),
+)  # fmt: skip
 
 # Mathematics: what is compared without a library.
 GROUPED: Final = r"^[+-]?[0-9]{1,3}(?:(?:,[0-9]{3})+|(?: [0-9]{3})+)(?:\.[0-9]*)?$"
@@ -33,6 +38,7 @@ LOOSE_SPACE: Final = "(?<![0-9]) | (?![0-9])"
 # Multiple choice. Beside a choice, in its word, only quotes, brackets and stops stand; and it is no part of a sum.
 BEFORE: Final = "(?:^|[ \n]|<answer>|\\\\boxed)[\"'([{<*_`]*$"
 BEHIND: Final = "^(?! ?(?:\\\\times|\\\\cdot|[-+*/=^]) ?[0-9])[.,;:!?\"')\\]}>*_`]*(?:[ \n]|$)"
+OPERATOR: Final = r" ?(\\(?:times|cdot|le|ge)(?![a-zA-Z])|[-+/=<>]) ?"
 SUM_BEFORE: Final = r"[0-9)] ?(?:\\times|\\cdot|[-+*/^]) ?$"
 NEW_QUESTION: Final = r"\n[ \t]*Question:"
 BRACKETED: Final = r"[(\[] ?([^ ()\[\]]{1,20}) ?[)\]]"
@@ -43,7 +49,8 @@ _TEXT, _LABEL, _ANY = "[\ue000-\ue3ff]", "[\ue400-\ue7ff]", "[\ue000-\uec00]"
 _CLOSE = "[.,;:!?\"')\\]}>*_` ]*"
 _GOOD = "(?:correct|right|best|final|only|true|proper|appropriate|suitable)"
 _ADVERB = "(?:most likely|probably|clearly|definitely|therefore|thus|simply|also|indeed|still)"
-_IS = r"[\x22'*_)\]}]* ?(?:is|:|=|would be|should be|must be|will be|has to be|seems(?: to be)?|was)(?![a-z'])"
+_BE = "(?:is|:|=|would be|should be|must be|will be|has to be|seems(?: to be)?|was)(?![a-z'])"
+_IS = rf"[\x22'*_)\]}}]* ?{_BE}"
 _IS_GOOD = (
     f" (?:is|must be|would be|should be) (?:{_ADVERB} )*(?:the )?"
     f"(?:{_GOOD}(?: (?:answer|option|choice|one))?|answer)(?![a-z])"
@@ -80,7 +87,8 @@ STATED: Final = (
 # That, a box, or what may begin mere reasoning; then what is right behind it. Or a choice stands before "is correct".
 CUE: Final = (
     f"(?:({STATED})|(\\\\boxed ?\\{{)"
-    "|(?<![a-z])(?:therefore|thus|hence|consequently|in conclusion|in summary|choose|select|pick|go with)(?![a-z]))"
+    "|(?<![a-z])(?:therefore|thus|hence|consequently|in conclusion|in summary|choose|select|pick|go with|i think"
+    "|i believe|i'd say|i would say)(?![a-z]))"
     f"(?={_FILLERS}({_ANY})|)|({_ANY}){_CLOSE}{_IS_GOOD}"
 )
 NUMERIC: Final = r"^[ :=*{(\[+.-]*[0-9]"
@@ -88,4 +96,4 @@ FIRST_LABEL: Final = _LABEL
 FIRST: Final = _ANY
 WHOLE: Final = f"^{_FILLERS}({_ANY}){_CLOSE}$"
 AT_THE_START: Final = f"^{_FILLERS}([\ue400-\uec00])"
-AT_THE_END: Final = f"({_LABEL}){_CLOSE}$"
+AT_THE_END: Final = f"(?:(?<![a-z]){_BE}{_FILLERS}|(?={_LABEL}))({_ANY}){_CLOSE}$"

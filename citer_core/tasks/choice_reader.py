@@ -2,15 +2,16 @@ r"""Which choice of a multiple-choice question a text names.
 
 The grammar. First every place where a choice is named becomes a mark: its label in brackets, its text, its label and
 its text, its label alone where a sentence allows it. A text counts as a whole word, the longer before the shorter, in
-its own letter case before any other: 5 is not in 0.5, house not in bathhouse. A label behind a text decides. What is
-negated is no mark; two choices joined by "or", "and", "/", or a text that two choices share, are one mark of no choice.
+its own letter case before any other: 5 is not in 0.5, house not in bathhouse; spaces around operators do not count. A
+label behind a text decides. What is negated is no mark; two choices joined by "or", "and", "/", or a text that two
+choices share, are one mark of no choice.
 
 Then an answer is looked for at what announces it, the last announcement first: behind "answer is", "the correct option
-is", `<answer>`, `\boxed{`; before "is correct"; behind "therefore", "thus", "hence", "choose". The mark right behind it
-counts, articles and quotes passed over, else the first label of the paragraph, else the first text; behind "therefore"
-and its like a text in mid-sentence counts only if nothing else was found. A number that is no choice is no answer.
-Without any announcement the text must be a choice as a whole, or its first or last line must be, or it begins or ends
-with a label.
+is", `<answer>`, `\boxed{`; before "is correct"; behind "therefore", "thus", "hence", "choose", "I think". The mark
+right behind it counts, articles and quotes passed over, else the first label of the paragraph, else the first text; behind
+"therefore" and its like a text in mid-sentence counts only if nothing else was found. A number that is no choice is no
+answer. Without any announcement the text must be a choice as a whole, or its first or last line must be, or it begins
+or ends with a label, or ends with a choice behind "is".
 
 Mirrored by `assets/tasks/choice_reader.js`. Knows nothing about problems; never raises.
 """
@@ -22,7 +23,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from citer_core.tasks import answer_patterns as table
-from citer_core.tasks.plain_text import clean, fold, unwrapped
+from citer_core.tasks.plain_text import clean, fold, plainer
 
 _PATTERN = {
     name: re.compile(pattern) for name, pattern in vars(table).items() if name.isupper() and isinstance(pattern, str)
@@ -83,18 +84,18 @@ class ChoiceReader:
 
     def _marked(self, written: str) -> str:
         """The cleaned text in lower case, with one mark for every choice that it names."""
-        text = unwrapped(clean(written))
+        text = plainer(clean(written))
         folded = fold(text)
         spots = [(*match.span(), table.LABEL + self._labels[match[1]])
                  for match in _PATTERN["BRACKETED"].finditer(folded) if match[1] in self._labels]  # fmt: skip
         for searched, texts in ((text, self._texts), (folded, self._folded)):
             for key, mark in texts.items():
-                start = searched.find(key)
-                while start >= 0:
-                    end = start + len(key)
+                written_key, found = _written(key), 0
+                while match := written_key.search(searched, found):
+                    start, end = match.span()
                     if _is_whole(text[max(0, start - _NEAR_CHARS) : start], text[end : end + _NEAR_CHARS]):
-                        spots.append((start, start + len(key), mark))
-                    start = searched.find(key, start + 1)
+                        spots.append((start, end, mark))
+                    found = start + 1
         announced = {i for match in _PATTERN["STATED"].finditer(folded) for i in range(*match.span())}
         pieces, at = list[str](), 0
         for start, end, mark in sorted(spots, key=lambda spot: (spot[0], -spot[1])):
@@ -124,8 +125,13 @@ def _joined(match: re.Match[str]) -> str:
 
 
 def _key(text: str) -> str:
-    plain = unwrapped(clean(text)).replace("\n", "").strip()
+    plain = plainer(clean(text)).replace("\n", "").strip()
     return plain.rstrip(".,;").strip("\"'") or plain
+
+
+def _written(key: str) -> re.Pattern[str]:
+    """Finds a choice's text, in itself too, with or without spaces around its operators."""
+    return re.compile(" ?".join(re.escape(part) for part in _PATTERN["OPERATOR"].split(key) if part))
 
 
 @lru_cache(maxsize=1000)  # a text in which a choice stands a thousand times has few surroundings

@@ -6,9 +6,9 @@ stopped by the kernel, a thread cannot. A limit that is overrun ends this proces
 counts the pair as different and starts another worker for the next one.
 
 The rules: a letter in brackets is a choice, `(C) 12` is C and is 12. A percentage equals its number and its hundredth.
-A unit, which is a word behind a number or what is marked up as text there, is not compared. A letter right behind a
-number is an unknown: 2m is not 2, and X is not x. Numbers are exact: a decimal is the rational that it says, where
-math-verify by itself rounds to 6 digits and takes all below 1e-15 for 0.
+A unit, which is a word behind a number or what is marked up as text there, is not compared, nor are degrees but those
+of an angle's sine. A letter right behind a number is an unknown: 2m is not 2, and X is not x. Numbers are exact: a
+decimal is the rational that it says, where math-verify by itself rounds to 6 digits and takes all below 1e-15 for 0.
 
 Protocol: a line `["true answer", "predicted answer"]` of cleaned LaTeX in, a line `true` or `false` out.
 """
@@ -30,11 +30,13 @@ DIGITS = 1_000
 
 _WORD = "(?:[A-Za-z]{3,}|[ckm]m|[km]g|m[lLi]|in|ft|yd|lb|oz|hr|[ap]m|[mgshlL])"
 UNIT = re.compile(
-    r"(.*[0-9)}%]) *(?:\\(?:text|textrm|textbf|mathrm|mbox|rm) *\{ *((?!and|or)[A-Za-z][A-Za-z ./-]*)\}"
+    r"(.*[0-9)}%]) *(?:\\(?:text|textrm|textbf|mathrm|mbox|rm) *\{ *((?!and|or)[A-Za-z][A-Za-z0-9 ./^-]*)\}"
     rf"|(?<= )((?!(?:pi|or|and|mod|sin|cos|tan|log|exp)\b){_WORD}(?:[ ./-]{_WORD})*))(?: *\^ *\{{?\d\}}?)?"
 )
 PERCENT = re.compile("(?:%|per ?cent)$")
 DEGREES = re.compile("\u00b0 *(?:[CF](?![a-zA-Z]))?")
+ANGLE = re.compile(r"(\\(?:sin|cos|tan|cot|sec|csc)(?:\^\d)? *[({]? *)(\d+(?:\.\d+)?) *\u00b0")
+LETTER_ALONE = re.compile(r"\\text\w* *\{([A-Z])\}")
 LETTER = re.compile(r"(?:\\text\w* *)?\{?\(([A-Z])\)(?: *\}|[ .:]|$)[ .:]*(.*)")
 IMAGINARY = re.compile(r"(?<![a-zA-Z\\])i(?![a-zA-Z])")
 # Ways of writing a number that LaTeX does not have, and the same in LaTeX.
@@ -44,12 +46,12 @@ WRITTEN = (
     (re.compile(r"(\d+) (\d+)/(\d+)$"), r"\1\\frac{\2}{\3}"),
     (re.compile(r"\+ -"), "-"),
 )
-BASED = re.compile(r"(\d[0-9A-Za-z]*)_ ?\{?(\d{1,2})\}?")
+BASED = re.compile(r"(\d[0-9A-Za-z]*|[0-9A-F]+(?=_ ?\{?16))_ ?\{?(\d{1,2})\}?")
 
 
 def read(latex: str) -> tuple[str, bool]:
     """LaTeX without unit and percent sign, and whether there was one."""
-    latex = DEGREES.sub("", latex).strip()
+    latex = DEGREES.sub("", ANGLE.sub(r"\1\\frac{\2\\pi}{180}", latex)).strip()
     unit = UNIT.fullmatch(latex)
     latex, behind = (unit[1], unit[2] or unit[3]) if unit else (latex, "")
     is_percent = bool(PERCENT.search(behind.strip()) or PERCENT.search(latex))
@@ -63,6 +65,9 @@ def read(latex: str) -> tuple[str, bool]:
 
 def same(true_latex: str, predicted_latex: str) -> bool:
     """Compares two answers; raises whatever sympy does over what it cannot read."""
+    true_latex, predicted_latex = (
+        letter[1] if (letter := LETTER_ALONE.fullmatch(latex)) else latex for latex in (true_latex, predicted_latex)
+    )
     letters = LETTER.fullmatch(true_latex), LETTER.fullmatch(predicted_latex)
     if letters[0] and letters[1]:
         return letters[0][1] == letters[1][1]

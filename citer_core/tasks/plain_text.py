@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from citer_core.tasks.answer_patterns import CLEANED, WRAP
+from citer_core.tasks.answer_patterns import CLEANED, PLAINER, WRAP
 
 _CLEANED = [(re.compile(pattern), by.replace("\\", r"\\")) for pattern, by in CLEANED]
 _WRAP = re.compile(WRAP)
+_PLAINER = [(re.compile(pattern), by.replace("$", "\\")) for pattern, by in PLAINER]
 _FRACTION_SIGN = re.compile("(?=[\u00bc-\u00be\u2150-\u215e])")
 _COMPATIBLE = re.compile("[\u00bc-\u00be\u2150-\u215e\uff01-\uff5e]")
 _DIGIT = re.compile(r"[^\D0-9]")
@@ -39,6 +40,13 @@ def clean(text: str) -> str:
 def unwrapped(text: str) -> str:
     r"""Without the commands that only set a font: `\text{C}` is `{C}`."""
     return _WRAP.sub("", text)
+
+
+def plainer(text: str) -> str:
+    r"""`clean` text as a choice is written without LaTeX: `\frac{3}{2}` is 3/2, `x^{2}` x^2, `\text{C}` C."""
+    for pattern, by in _PLAINER:
+        text = pattern.sub(by, text)
+    return unwrapped(text)
 
 
 def fold(text: str) -> str:
