@@ -8,10 +8,10 @@ choices share, are one mark of no choice.
 
 Then an answer is looked for at what announces it, the last announcement first: behind "answer is", "the correct option
 is", `<answer>`, `\boxed{`; before "is correct"; behind "therefore", "thus", "hence", "choose", "I think". The mark
-right behind it counts, articles and quotes passed over, else the first label of the paragraph, else the first text; behind
-"therefore" and its like a text in mid-sentence counts only if nothing else was found. A number that is no choice is no
-answer. Without any announcement the text must be a choice as a whole, or its first or last line must be, or it begins
-or ends with a label, or ends with a choice behind "is".
+right behind it counts, articles and quotes passed over, else the first label of the paragraph, else the first text;
+behind "therefore" and its like a text in mid-sentence counts only if nothing else was found. A number that is no
+choice is no answer. Without any announcement the text must be a choice as a whole, or its first or last line must be,
+or it begins or ends with a label, or ends with a choice behind "is".
 
 Mirrored by `assets/tasks/choice_reader.js`. Knows nothing about problems; never raises.
 """
