@@ -9,7 +9,7 @@
  */
 
 import { GateError, parseJson, readKind } from "../run/gate.js";
-import { oneNamed, listOf, orNone, realFrom, recordOf, rowOf, textUpTo, wholeFrom } from "../run/kinds.js";
+import { inDigits, oneNamed, listOf, orNone, realFrom, recordOf, rowOf, textUpTo, wholeFrom } from "../run/kinds.js";
 import { CODE, MOST_MARKS, MOST_POINTS, answerOfCode } from "./answer_code.js";
 
 export const ANSWER_SCHEMA = "citer-answer";
@@ -56,7 +56,7 @@ function answerOfLine(line, subjects) {
  */
 export function readAnswers(text, subjects, before = []) {
   if (text.length > MAX_CHARS) {
-    const most = MAX_CHARS.toLocaleString("en-US");
+    const most = inDigits(MAX_CHARS);
     return { answers: [], nTwice: 0, wrong: [`This text is too long: at most ${most} characters are read at a time.`] };
   }
   const seen = new Set(before.map(({ of, key }) => `${of} ${key}`));

@@ -20,6 +20,7 @@ import { tauAtShare } from "../run/own_router.js";
 import { SETTINGS_TABLE } from "../run/trace_schema.js";
 import { EQUAL_COSTS, costWords, pointAt, readCost } from "./equal_cost.js";
 import { OF_SAMPLING, sharedSettings, wayOf } from "./ways.js";
+import { inDigits } from "../run/kinds.js";
 
 const KINDS = /** @type {const} */ ([
   ["math", "Math"],
@@ -156,7 +157,7 @@ export class LiveForm {
       const missing = chosen.filter((_, k) => found[k].tau === null).map(({ name }) => name.value);
       chosen.forEach(({ tau }, k) => (tau.value = found[k].tau === null ? tau.value : String(shortTau(found[k].tau))));
       const n = found.find((point) => point.n)?.n;
-      const where = n ? `over the ${n.toLocaleString("en")} problems of this kind in Evidence` : "";
+      const where = n ? `over the ${inDigits(n)} problems of this kind in Evidence` : "";
       const ofCards = found.some((point) => !point.n) ? "by the card of yours, on true solutions" : "";
       this.say(
         missing.length

@@ -16,6 +16,7 @@ import { lookBack, wantsLook } from "./look_back.js";
 import { drawnAt } from "./sampling.js";
 import { TextStream } from "./text_stream.js";
 import { prefersLlm } from "../run/decision.js";
+import { inDigits } from "../run/kinds.js";
 
 /** A model or a router computed no number: the run ends there. */
 export class NotANumberProblem extends Error {}
@@ -31,7 +32,7 @@ export function roomBehind(pair, promptIds) {
   if (!promptIds.length) throw new RequestProblem("The prompt is empty. Write a question.");
   const room = pair.maxContext - promptIds.length;
   if (room < 1) {
-    const [has, most] = [promptIds.length, pair.maxContext - 1].map((n) => n.toLocaleString("en"));
+    const [has, most] = [promptIds.length, pair.maxContext - 1].map(inDigits);
     throw new RequestProblem(`The prompt has ${has} tokens; this pair reads at most ${most}. Shorten it.`);
   }
   return room;

@@ -13,6 +13,7 @@ import { isForced } from "../run/decision.js";
 import { DIALS, dialsOf } from "../run/dials.js";
 import { wantsLook } from "./look_back.js";
 import { TextStream } from "./text_stream.js";
+import { inDigits } from "../run/kinds.js";
 
 /** What a person asked for cannot be done; in words. */
 export class RequestProblem extends Error {}
@@ -42,8 +43,8 @@ export function checkFork({ events, source, tokenId }, vocabSize, endIds, nSteps
   }
   if (events.length >= nSteps) {
     throw new RequestProblem(
-      `The run to continue has ${events.length.toLocaleString("en")} tokens already and may have ` +
-        `${nSteps.toLocaleString("en")}: fork at an earlier token, or raise the limit of new tokens.`,
+      `The run to continue has ${inDigits(events.length)} tokens already and may have ` +
+        `${inDigits(nSteps)}: fork at an earlier token, or raise the limit of new tokens.`,
     );
   }
 }

@@ -39,6 +39,7 @@
 import { checkAnswer, extractAnswer } from "../tasks/answers.js";
 import { RequestProblem } from "./fork.js";
 import { TextStream } from "./text_stream.js";
+import { inDigits } from "../run/kinds.js";
 
 /** Whose text is labelled: the row's own solution, or what the LLM answers. */
 export const TRUTHS = ["gold", "llm"];
@@ -86,7 +87,7 @@ export class ProblemLabels {
     this.truthIds = [...this.pair.tokenizer.encode(solution), Math.min(...this.pair.endIds)];
     const n = this.promptIds.length + this.truthIds.length;
     if (n < this.pair.maxContext) return;
-    const [has, most] = [n, this.pair.maxContext].map((tokens) => tokens.toLocaleString("en"));
+    const [has, most] = [n, this.pair.maxContext].map(inDigits);
     throw new RequestProblem(
       `A problem has ${has} tokens with its solution; this pair reads fewer than ${most}. Leave it out.`,
     );

@@ -7,6 +7,7 @@
  */
 
 import { RequestProblem } from "./fork.js";
+import { inDigits } from "../run/kinds.js";
 
 /**
  * @param {BrowserPair} pair @param {number[]} promptIds @param {number[]} completionIds all but the last are to be read
@@ -18,7 +19,7 @@ export function checkIds({ vocabSize, maxContext }, promptIds, completionIds) {
     throw new RequestProblem("The run has tokens that this pair does not know: choose the pair it is of.");
   }
   if (ids.length - 1 > maxContext) {
-    const [has, most] = [ids.length, maxContext].map((n) => n.toLocaleString("en"));
+    const [has, most] = [ids.length, maxContext].map(inDigits);
     throw new RequestProblem(`The run has ${has} tokens with its prompt; this pair reads ${most}.`);
   }
 }

@@ -20,6 +20,7 @@
 import { GateError, excerpt, parseJson, readKind } from "../run/gate.js";
 import { CARD_SCHEMA_VERSION, CARD_TABLE } from "./card_table.js";
 import { ModelFileProblem, readHeader, readTensors } from "./safetensors.js";
+import { inDigits } from "../run/kinds.js";
 
 export const MAX_ROUTER_BYTES = 400_000; // the bundled pair's largest router has 175,000 with its card
 const MOST_TENSORS = 32;
@@ -36,7 +37,7 @@ const bounded = (text) => parseJson(text, MAX_ROUTER_BYTES);
 
 /** @param {number} bytes */
 export function checkRouterSize(bytes) {
-  const [has, most] = [bytes, MAX_ROUTER_BYTES].map((n) => n.toLocaleString("en"));
+  const [has, most] = [bytes, MAX_ROUTER_BYTES].map(inDigits);
   if (bytes > MAX_ROUTER_BYTES) throw refused(`It has ${has} bytes, and at most ${most} are read.`);
 }
 

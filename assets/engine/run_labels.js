@@ -17,6 +17,7 @@
 
 import { decode } from "./decode.js";
 import { TRAINING_FREE } from "./routers.js";
+import { inDigits } from "../run/kinds.js";
 
 const SLM_ALONE = /** @type {Router} */ (TRAINING_FREE.get("always-slm"));
 /** As the server rolls out (`citer_core/labelling/rollouts.py`). @type {Settings} */
@@ -35,7 +36,7 @@ export function* labelRun(pair, promptIds, tokenIds, probed, solution) {
   const { tokenizer, endIds, textOf, maxContext } = pair;
   const truthIds = [...tokenizer.encode(solution), Math.min(...endIds)];
   if (promptIds.length + truthIds.length >= maxContext) {
-    const [has, most] = [promptIds.length + truthIds.length, maxContext].map((n) => n.toLocaleString("en"));
+    const [has, most] = [promptIds.length + truthIds.length, maxContext].map(inDigits);
     return { why: `The problem has ${has} tokens with its known solution; this pair reads fewer than ${most}.` };
   }
   const leaves = tokenIds.findIndex((id, i) => id !== truthIds[i]);

@@ -5,9 +5,9 @@
 
 import { html, options } from "../viewer/dom.js";
 import { figurePanel } from "./question_panel.js";
-import { count, percent as inPercent } from "../run/format.js";
+import { percent as inPercent } from "../run/format.js";
 import { readOrRefuse } from "../run/gate.js";
-import { oneNamed } from "../run/kinds.js";
+import { inDigits, oneNamed } from "../run/kinds.js";
 
 /**
  * The arena at a chosen share of the LLM's bytes: its contenders as figures, the one that recovers most first.
@@ -84,7 +84,7 @@ export function figuresAt({ percents, kinds }, percent) {
     const shown = all.filter(({ is_held }, place) => place < MOST_SHOWN || is_held);
     const { kind, n } = kinds[i];
     const rows = shown.map(({ row }) => ({ ...row, group: "" }));
-    return figure(`${kind}, ${count(n)} problems: the gap recovered ${at}`, rows);
+    return figure(`${kind}, ${inDigits(n)} problems: the gap recovered ${at}`, rows);
   });
   const all = ranked.flat().map(({ row }) => row);
   const nShown = first.reduce((sum, { rows }) => sum + rows.length, 0);

@@ -27,6 +27,7 @@ import { button, html, svg, withCode } from "../viewer/dom.js";
 import { download } from "../share/page_export.js";
 import { percent } from "../run/format.js";
 import { csvText } from "../run/csv.js";
+import { inDigits } from "../run/kinds.js";
 
 /**
  * A question's figure: where each number stands on its line, and the same as CSV.
@@ -191,7 +192,7 @@ function drawnRow(row, { unit, reference }, place) {
   const at = (/** @type {number} */ value) => `${(100 * place(value)).toFixed(2)}%`;
   const { value, low, high } = row;
   const interval = intervalText(row, unit);
-  const n = row.n === null ? "" : `n\u00a0=\u00a0${row.n.toLocaleString("en")}`; // stays in one line
+  const n = row.n === null ? "" : `n\u00a0=\u00a0${inDigits(row.n)}`; // stays in one line
   const beside = row.right === undefined ? n : `${percent(row.right)}\u00a0right`;
   return html("tr", { role: "row" }, [
     html("th", { scope: "row", role: "rowheader" }, row.label),

@@ -10,6 +10,7 @@ import { percent, plural, quantity } from "../run/format.js";
 import { html, svg } from "../viewer/dom.js";
 import { tableOf } from "../viewer/table.js";
 import { heading, note } from "./decision_parts.js";
+import { inDigits } from "../run/kinds.js";
 
 const MOST_ROWS = 66; // px of all layers together
 const MOST_NAMED = 14;
@@ -94,9 +95,6 @@ function cachePicture({ context, nPrompt, slmNew, llmHad, reads, texts, layers }
 const BESIDE = 540; // px of the other column
 const LOOKS = ["ci-slm-had", "ci-slm-new", "ci-router-bytes", "ci-llm-had", "ci-llm-new"];
 
-/** @param {number} n */
-const whole = (n) => n.toLocaleString("en-US");
-
 /**
  * How many tokens the LLM had in its cache before a step.
  * @param {RunView} view @param {number} index
@@ -126,10 +124,12 @@ export function catchUpPart(view, index, texts, width) {
   const room = width < 900 ? width : width - BESIDE;
   const caption = fed
     ? note(
-        `${columns} It held ${whole(had)}; now ${whole(context)}. Each column is ${sizes} = ${whole(perToken)} B, so `,
+        `${columns} It held ${inDigits(had)}; now ${inDigits(context)}. ` +
+          `Each column is ${sizes} = ${inDigits(perToken)} B, so `,
       )
     : note(
-        `${columns} Its cache holds ${whole(had)} of ${plural(context, "token")}; nothing is moved for the others yet.`,
+        `${columns} Its cache holds ${inDigits(had)} of ${plural(context, "token")}; ` +
+          "nothing is moved for the others yet.",
       );
   if (fed) caption.append(html("strong", {}, `${quantity("bytes", perToken * fed)} enter`), ".");
   return html("div", {}, [
@@ -152,14 +152,14 @@ export function costPart({ costModel, decisions, events, priceLabel }, index) {
   /** @param {ModelSpec} model */
   const weights = (model) => {
     const { bytes_per_element: each, block_bits: bits } = model;
-    return bits == null ? `${whole(weightBytes(model) / each)} × ${each} B` : `${bits} bits each`;
+    return bits == null ? `${inDigits(weightBytes(model) / each)} × ${each} B` : `${bits} bits each`;
   };
   /** @param {ModelSpec} model @param {number} n @param {number} context */
   const kv = (model, n, context) =>
-    `${whole(kvBytesPerToken(model))} B × (${whole(context - n)} read + ${whole(n)} new)`;
+    `${inDigits(kvBytesPerToken(model))} B × (${inDigits(context - n)} read + ${inDigits(n)} new)`;
   const nGone = Math.max(0, (event.discarded?.length ?? 0) - 1);
   const more = nGone ? `, and of ${plural(nGone, "pass", "passes")} for tokens taken back` : "";
-  const router = `${whole(routerParams)} × ${routerBytesPerParam} B`;
+  const router = `${inDigits(routerParams)} × ${routerBytesPerParam} B`;
   const slmKv = kv(slm, event.slm_tokens_fed, event.context_len);
   const how = [weights(slm) + more, slmKv + more, router + more, weights(llm), kv(llm, fed, llmContext(event))];
   const catching =

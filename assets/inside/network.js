@@ -7,6 +7,7 @@
  */
 
 import { svg } from "../viewer/dom.js";
+import { inDigits } from "../run/kinds.js";
 
 const NARROW = 560;
 const LEAST_CELL = 2.2; // px; more numbers than fit are drawn several to a cell, by the strongest of them
@@ -186,7 +187,7 @@ export function networkPicture(layers, width, state) {
   });
 
   const more = nOwn ? ` + ${nOwn} of sureness` : "";
-  const nWeights = (inputs.length * pushes.length).toLocaleString("en-US");
+  const nWeights = inDigits(inputs.length * pushes.length);
   const units = `${nWeights} weights; ${sums.nOn} of ${pushes.length} on`;
   const sides = isNarrow ? ["right of 0: SLM", "left: LLM"] : ["up: SLM", "down: LLM"];
   const sumWords = sides.map((words, i) => svg("tspan", { class: `ci-name ${side(0.5 - i)}`, dx: i * 8 }, words));

@@ -12,6 +12,7 @@
 import { html, svg } from "../viewer/dom.js";
 import { percent } from "../run/format.js";
 import { tableOf } from "../viewer/table.js";
+import { inDigits } from "../run/kinds.js";
 
 const MOST_SHARE = 0.31;
 const ROOM = { left: 44, right: 10, top: 12, bottom: 42 };
@@ -79,7 +80,7 @@ export class CurveChart {
           : null,
       ].filter((node) => node !== null),
     );
-    this.n.textContent = n ? `n = ${n.toLocaleString("en-US")}, band 95%` : "";
+    this.n.textContent = n ? `n = ${inDigits(n)}, band 95%` : "";
     this.legend.replaceChildren(
       ...[
         own.length ? key("cb-own", "yours") : null,

@@ -11,10 +11,11 @@
  */
 
 import { html, plainButton } from "../viewer/dom.js";
-import { count, percent, plural } from "../run/format.js";
+import { percent, plural } from "../run/format.js";
 import { interval } from "../run/interval.js";
 import { accuracyAt } from "./baselines.js";
 import { BREAKS, CHOICES, USUAL } from "./recipe.js";
+import { inDigits } from "../run/kinds.js";
 
 const PARTS = { load: 0, label: 0.05, train: 0.55, measure: 0.6 };
 
@@ -71,8 +72,8 @@ function afterwards(lab) {
   const size = Math.round((run.trained?.file.length ?? 0) / 1000);
   const nTried = run.points[0]?.n ?? 0;
   const said =
-    `Trained in ${Math.round(router)} s, a file of ${size} kB. Tried on ${count(nTried)} of ${count(run.nUnseen)} ` +
-    `unseen problems in ${Math.round(all - router)} s.`;
+    `Trained in ${Math.round(router)} s, a file of ${size} kB. Tried on ${inDigits(nTried)} of ` +
+    `${inDigits(run.nUnseen)} unseen problems in ${Math.round(all - router)} s.`;
   /** @type {Action[]} */
   const use = [
     { label: "Compare", act: () => lab.handOver((routers, name) => routers.compare(name, lab.tau ?? undefined)) },
@@ -113,14 +114,14 @@ function progressOf({ run }) {
   switch (run.stage) {
     case "label": {
       const share = nProblems ? nLabelled / nProblems : 0;
-      return { said: `Labelling ${count(nLabelled)} of ${count(nProblems)}`, done: PARTS.label + 0.5 * share };
+      return { said: `Labelling ${inDigits(nLabelled)} of ${inDigits(nProblems)}`, done: PARTS.label + 0.5 * share };
     }
     case "train":
       return { said: `Training, pass ${run.passes.length + 1}`, done: PARTS.train };
     case "measure": {
       const share = nUnseen ? nTried / nUnseen : 0;
       const said = nTried
-        ? `Trying it on ${count(nTried)} of ${count(nUnseen)} unseen problems`
+        ? `Trying it on ${inDigits(nTried)} of ${inDigits(nUnseen)} unseen problems`
         : "Finding τ for each share";
       return { said, done: PARTS.measure + 0.4 * share };
     }
@@ -169,10 +170,10 @@ export function headlineOf({ run, recipe, guess, broken }, others, points) {
   }
   const nLlm = run.nLabels(0);
   return {
-    number: count(nLlm),
+    number: inDigits(nLlm),
     words: lines(
       `${nLlm === 1 ? "label" : "labels"} for the LLM`,
-      `and ${count(run.nLabels(1))} for the SLM, of ${plural(run.nLabelled, "problem")}`,
+      `and ${inDigits(run.nLabels(1))} for the SLM, of ${plural(run.nLabelled, "problem")}`,
     ),
   };
 }

@@ -10,8 +10,9 @@
  * @typedef {Figure & {table: import("../viewer/table.js").Table}} ChartFigure
  */
 
-import { count, formatTau, percent, probability } from "../run/format.js";
+import { formatTau, percent, probability } from "../run/format.js";
 import { errorBars, layoutOf, scatter, standingOut } from "../viewer/plot_look.js";
+import { inDigits } from "../run/kinds.js";
 
 const SMALL = { height: 270, margin: { l: 48, r: 10, t: 8, b: 40 } };
 const UNIT = { range: [-0.02, 1.02] };
@@ -153,7 +154,7 @@ export function reliabilityFigure(view, palette) {
           probability(mean),
           percent(share),
           `${percent(low)} to ${percent(high)}`,
-          count(n),
+          inDigits(n),
         ]),
       ),
     },
@@ -213,8 +214,8 @@ export function histogramFigure({ analysis, router, tau }, palette) {
       head: ["confidence", "easy", "critical"],
       rows: easy.map((n, i) => [
         `${(i * width).toFixed(2)} to ${((i + 1) * width).toFixed(2)}`,
-        count(n),
-        count(critical[i]),
+        inDigits(n),
+        inDigits(critical[i]),
       ]),
     },
   };

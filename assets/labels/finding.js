@@ -6,8 +6,9 @@
  * @typedef {import("./analysis.js").Analysis} Analysis
  */
 
-import { count, formatTau, percent, plural } from "../run/format.js";
+import { formatTau, percent, plural } from "../run/format.js";
 import { UNDECIDED, confusion, tauForCount } from "./verdict.js";
+import { inDigits } from "../run/kinds.js";
 
 export const FREE = "max-probability";
 const NEAR = 0.0005; // shares that are printed the same
@@ -66,19 +67,19 @@ function madeBy({ rule, label, caseOf, n }) {
   if (rule === "outcome")
     return (
       "Wherever the models write different tokens, both were tried, and the LLM went on alone: the answers decided. " +
-      `${count(labelled(0))} of ${plural(n, "token")} are critical: only the LLM's token led to the right answer. ` +
-      `After ${count(labelled(UNDECIDED))} neither did: they have no label and count as neither.`
+      `${inDigits(labelled(0))} of ${plural(n, "token")} are critical: only the LLM's token led to the right answer. ` +
+      `After ${inDigits(labelled(UNDECIDED))} neither did: they have no label and count as neither.`
     );
   /** @param {number} wanted */
   const criticalOf = (wanted) => label.reduce((sum, given, i) => sum + Number(given === 0 && caseOf[i] === wanted), 0);
   const [second, third] = [criticalOf(2), criticalOf(3)];
   return (
     "The labels are the shortcut's in cases 1 and 2, and in case 3 a rollout's of the SLM alone. " +
-    `${count(second + third)} of ${plural(n, "token")} are critical: ${count(second)} of case 2, where only the ` +
-    `LLM's token is that of the known solution (another often leads to the right answer too), and ${count(third)} ` +
-    "of case 3, where neither model's is and the SLM, going on alone, did not reach the right answer."
+    `${inDigits(second + third)} of ${plural(n, "token")} are critical: ${inDigits(second)} of case 2, where only ` +
+    `the LLM's token is that of the known solution (another often leads to the right answer too), and ` +
+    `${inDigits(third)} of case 3, where neither model's is and the SLM, going on alone, came to no right answer.`
   );
 }
 
 /** @param {number} n */
-const risks = (n) => (n === 1 ? "1 risk" : `${count(n)} risks`);
+const risks = (n) => (n === 1 ? "1 risk" : `${inDigits(n)} risks`);

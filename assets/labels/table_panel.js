@@ -6,13 +6,14 @@
  */
 
 import { button, html, setText } from "../viewer/dom.js";
-import { count, plural, probability } from "../run/format.js";
+import { plural, probability } from "../run/format.js";
 import { scrolling } from "../viewer/table.js";
 import { isEnd, labelOf, modelWords, placeOf, tokenWords } from "./analysis.js";
 import { tokensIn, verdictOfToken } from "./label_view.js";
 import { MARKS, cellOf } from "./verdict.js";
 import { download } from "../share/page_export.js";
 import { csvText } from "../run/csv.js";
+import { inDigits } from "../run/kinds.js";
 
 /**
  * @typedef {import("./label_view.js").LabelView} LabelView
@@ -278,7 +279,7 @@ export class TablePanel {
     );
     const left = this.rows.length - size;
     this.more.hidden = left <= 0;
-    setText(this.more, `Show more (${count(Math.max(0, left))} left)`);
+    setText(this.more, `Show more (${inDigits(Math.max(0, left))} left)`);
   }
 }
 

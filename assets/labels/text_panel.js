@@ -8,10 +8,11 @@
 
 import { certaintyStep, prefersLlm } from "../run/decision.js";
 import { button, endTabStop, html, makeTabStop, setText } from "../viewer/dom.js";
-import { count, plural, probability } from "../run/format.js";
+import { plural, probability } from "../run/format.js";
 import { SPACED, SPACE_BEFORE, fillTokenText, spellTex } from "../viewer/text.js";
 import { isEnd, labelOf, tokenWords } from "./analysis.js";
 import { inCell, tokensIn, verdictOfToken } from "./label_view.js";
+import { inDigits } from "../run/kinds.js";
 
 /**
  * @typedef {import("./label_view.js").LabelView} LabelView
@@ -113,7 +114,7 @@ export class TextPanel {
   update(view) {
     const { analysis, counts } = view;
     const place = tokensIn(view, "risk").indexOf(view.selected ?? -1) + 1;
-    const all = count(counts.risk);
+    const all = inDigits(counts.risk);
     const risks = place ? `▲ risk ${place} of ${all}` : `▲ ${all} risks`;
     setText(this.riskPlace, counts.risk ? risks : "▲ no risk at this τ");
     this.riskBefore.disabled = this.riskNext.disabled = counts.risk === 0;

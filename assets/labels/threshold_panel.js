@@ -5,8 +5,9 @@
  */
 
 import { button, html, options, setText } from "../viewer/dom.js";
-import { count, formatTau, percent, plural } from "../run/format.js";
+import { formatTau, percent, plural } from "../run/format.js";
 import { CELLS, MARKS } from "./verdict.js";
+import { inDigits } from "../run/kinds.js";
 
 /**
  * @typedef {import("./label_view.js").LabelView} LabelView
@@ -100,11 +101,11 @@ export class ThresholdPanel {
     if (!this.isTyping) this.number.value = formatTauExact(tau);
     for (const { cell, root, number, part } of this.cells) {
       const row = cell === "kept" || cell === "waste" ? counts.kept + counts.waste : counts.risk + counts.caught;
-      setText(number, count(counts[cell]));
+      setText(number, inDigits(counts[cell]));
       setText(part, row ? percent(counts[cell] / row) : "–");
       root.setAttribute("aria-pressed", String(view.cell === cell));
     }
-    const share = `The LLM writes ${percent(counts.llm / analysis.n)} of ${count(analysis.n)} tokens.`;
+    const share = `The LLM writes ${percent(counts.llm / analysis.n)} of ${inDigits(analysis.n)} tokens.`;
     const open = counts.open ? ` ${plural(counts.open, "token")} without a label: in no row.` : "";
     setText(this.share, `Percentages are of a row. ${share}${open}`);
     setText(this.ratioWords, ratio === 1 ? "1 waste" : `${ratio} wastes`);
@@ -112,7 +113,8 @@ export class ThresholdPanel {
     this.ratio.setAttribute("aria-valuetext", `${ratio} wastes`);
     setText(this.formula, `cost(τ) = ${ratio} · risks(τ) + wastes(τ)`);
     /** @param {{risk: number, waste: number}} at */
-    const sum = ({ risk, waste }) => `${ratio} · ${count(risk)} + ${count(waste)} = ${count(ratio * risk + waste)}`;
+    const sum = ({ risk, waste }) =>
+      `${ratio} · ${inDigits(risk)} + ${inDigits(waste)} = ${inDigits(ratio * risk + waste)}`;
     setText(this.best, `Least at τ ${formatTauExact(best.tau)}: ${sum(best)}. Now: ${sum(counts)}.`);
     setText(this.setBest, `Set τ to ${formatTauExact(best.tau)}`);
     this.setBest.disabled = best.tau === tau;

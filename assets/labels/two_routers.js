@@ -6,10 +6,11 @@
  */
 
 import { button, html, options, setText } from "../viewer/dom.js";
-import { count, percent } from "../run/format.js";
+import { percent } from "../run/format.js";
 import { scrolling, tableOf } from "../viewer/table.js";
 import { tokensIn } from "./label_view.js";
 import { formatTauExact, routerOptions } from "./threshold_panel.js";
+import { inDigits } from "../run/kinds.js";
 
 /**
  * @typedef {import("./label_view.js").LabelView} LabelView
@@ -71,7 +72,7 @@ export class TwoRouters {
     /** @param {string} name @param {number} at @param {Confusion} c */
     const row = (name, at, c) => {
       const { auc, average_precision, ece } = analysis.curves(name);
-      const decided = [formatTauExact(at), count(c.risk), count(c.waste), percent(c.llm / analysis.n)];
+      const decided = [formatTauExact(at), inDigits(c.risk), inDigits(c.waste), percent(c.llm / analysis.n)];
       return [name, ...decided, three(auc), three(average_precision), three(ece)];
     };
     const rows = [row(router, tau, counts), ...(otherCounts ? [row(other, otherTau, otherCounts)] : [])];
@@ -80,7 +81,7 @@ export class TwoRouters {
     this.table.replaceChildren(tableOf({ head: HEAD, rows }, { caption, isNamed: true, look }));
     this.note.hidden = analysis.problems.length > 1;
     const n = tokensIn(view, DIFFERS).length;
-    setText(this.differs, `Show the ${n === 1 ? "1 token" : `${count(n)} tokens`} decided differently`);
+    setText(this.differs, `Show the ${n === 1 ? "1 token" : `${inDigits(n)} tokens`} decided differently`);
     this.differs.setAttribute("aria-pressed", String(view.cell === DIFFERS));
   }
 }

@@ -15,11 +15,12 @@
  */
 
 import { kvBytesPerToken, weightBytes } from "../run/cost.js";
-import { count, formatTau, percent, quantity, significant } from "../run/format.js";
+import { formatTau, percent, quantity, significant } from "../run/format.js";
 import { visibleText } from "../viewer/text.js";
 import { html, svg } from "../viewer/dom.js";
 import { countsAtTaus, longestCatchUp, paperCurves, ratioOf, shareFor, textStaysAbove } from "./handout_numbers.js";
 import { truthOf, truthWords } from "./lesson_truths.js";
+import { inDigits } from "../run/kinds.js";
 
 /** A gap to write in, so many millimetres wide. */
 const gap = (millimetres = 18) => html("span", { class: "ho-gap", style: { "min-width": `${millimetres}mm` } });
@@ -199,7 +200,7 @@ function itsCurve({ evidence }) {
   return {
     title: "A router is worth its curve",
     ask: [
-      `Right answers to ${count(n)} unseen problems. SLM alone ${percent(slm)}, LLM alone ${percent(llm)}. ` +
+      `Right answers to ${inDigits(n)} unseen problems. SLM alone ${percent(slm)}, LLM alone ${percent(llm)}. ` +
         "Draw the curves.",
       table,
       html(
@@ -218,7 +219,7 @@ function itsCurve({ evidence }) {
         { class: "ho-two" },
         grid(curves),
         html("p", {}, [
-          `${named.join(", ")}. For ${percent(WANTED, 0)} right: ${solved.join("; ")}. With ${count(n)} ` +
+          `${named.join(", ")}. For ${percent(WANTED, 0)} right: ${solved.join("; ")}. With ${inDigits(n)} ` +
             "problems a difference of one or two points says nothing.",
         ]),
       ),

@@ -14,8 +14,9 @@
  */
 
 import { isForced, replay } from "../run/decision.js";
-import { count, formatTau, probability } from "../run/format.js";
+import { formatTau, probability } from "../run/format.js";
 import { seriesOf } from "../run/series.js";
+import { inDigits } from "../run/kinds.js";
 
 /** @param {LessonFacts} facts @returns {RunView} */
 function runOf({ view }) {
@@ -115,7 +116,7 @@ export function truthOf(name, facts) {
 export function truthWords(name, value) {
   const { unit } = LESSON_TRUTHS[name];
   if (unit === "%") return `${Math.round(value)}%`;
-  return unit === "τ" ? formatTau(value) : unit === "p" ? probability(value) : count(value);
+  return unit === "τ" ? formatTau(value) : unit === "p" ? probability(value) : inDigits(value);
 }
 
 /** Whether an answer is the number. @param {string} name @param {number} value @param {number} truth */

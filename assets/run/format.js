@@ -4,6 +4,8 @@
  * Pure: must not know the DOM or a run. One place for units, so that the counters, the chart and the inspector agree.
  */
 
+import { inDigits } from "./kinds.js";
+
 /** @type {[number, string][]} */
 const BYTE_UNITS = [
   [1e12, "TB"],
@@ -34,7 +36,7 @@ export function significant(value) {
   if (!Number.isFinite(value)) return "–";
   const size = Math.abs(value);
   if (size === 0) return "0";
-  if (size >= 100) return Math.round(value).toLocaleString("en-US");
+  if (size >= 100) return inDigits(Math.round(value));
   return value.toFixed(size >= 10 ? 1 : size >= 1 ? 2 : 3);
 }
 
@@ -89,9 +91,6 @@ export function formatTau(value) {
   return short.toFixed(Math.max(2, String(short).split(".")[1]?.length ?? 0));
 }
 
-/** "15,493". @param {number} n */
-export const count = (n) => n.toLocaleString("en-US");
-
 /**
  * "1 token", "37 tokens".
  * @param {number} n
@@ -99,7 +98,7 @@ export const count = (n) => n.toLocaleString("en-US");
  * @param {string} [nouns] of more than one
  */
 export function plural(n, noun, nouns = `${noun}s`) {
-  return `${count(n)} ${n === 1 ? noun : nouns}`;
+  return `${inDigits(n)} ${n === 1 ? noun : nouns}`;
 }
 
 export const WRITER_NAMES = { slm: "SLM", llm: "LLM" };

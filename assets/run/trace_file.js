@@ -7,6 +7,7 @@
 
 import { GateError, excerpt, parseJson, readKind } from "./gate.js";
 import { MAX_COMPLETION_CHARS, MAX_TRACE_CHARS, TRACE_SCHEMA, TRACE_TABLE, TRACE_VERSIONS } from "./trace_schema.js";
+import { inDigits } from "./kinds.js";
 
 const TRACE_KEYS = ["schema", "schema_version", ...Object.keys({ ...TRACE_TABLE.required, ...TRACE_TABLE.optional })];
 export const MAX_TRACE_BYTES = 4 * MAX_TRACE_CHARS;
@@ -56,7 +57,7 @@ export function checkTrace(trace) {
   if (misplaced >= 0) throw new TraceFileError("This trace is damaged: its events are not numbered 0, 1, 2, ...");
   const length = checked.events.reduce((sum, event) => sum + [...event.text].length, 0);
   if (length > MAX_COMPLETION_CHARS) {
-    const most = MAX_COMPLETION_CHARS.toLocaleString("en");
+    const most = inDigits(MAX_COMPLETION_CHARS);
     throw new TraceFileError(`This trace is damaged: its tokens have more than ${most} characters.`);
   }
   return { schema: TRACE_SCHEMA, schema_version: version, ...checked };

@@ -5,6 +5,7 @@
 import { html, setText, button, term } from "./dom.js";
 import { percent, quantity, significant, unitFor } from "../run/format.js";
 import { looksWords } from "../run/looks.js";
+import { inDigits } from "../run/kinds.js";
 
 /** @type {[CostLine, string][]} */
 const BARS = [
@@ -129,7 +130,7 @@ export class Counters {
   update(view) {
     const totals = view.series.totals(view.shown);
     const empty = totals.nTokens === 0;
-    setText(this.values.tokens, totals.nTokens.toLocaleString("en-US"));
+    setText(this.values.tokens, inDigits(totals.nTokens));
     setText(this.values.share, empty ? "–" : percent(totals.llmShare));
     setText(this.values.decisive, empty ? "–" : decisiveWords(totals));
     setText(this.values.moved, empty ? "–" : quantity("bytes", totals.bytes));

@@ -7,6 +7,7 @@ import { formatTau, percent, probability, quantity } from "../../assets/run/form
 import { binConfidences } from "../../assets/viewer/histogram.js";
 import { actionOf } from "../../assets/viewer/pointing.js";
 import { makeEvents } from "./fixtures.mjs";
+import { inDigits } from "../../assets/run/kinds.js";
 
 const ASSETS = new URL("../../assets/", import.meta.url);
 const MODULES = ["run", "viewer", "app"].flatMap((room) =>
@@ -14,6 +15,12 @@ const MODULES = ["run", "viewer", "app"].flatMap((room) =>
     .filter((name) => name.endsWith(".js") && name !== "service_worker.js")
     .map((name) => `${room}/${name}`),
 );
+
+test("a number is grouped as the browser groups it", () => {
+  for (const n of [0, 7, 999, 1000, 12345, -1234567, 0.5, 1234.5625, 1e12]) {
+    assert.equal(inDigits(n), n.toLocaleString("en", { maximumFractionDigits: 15 }));
+  }
+});
 
 test("a histogram counts every token once, a confidence of 1 in the last bin", () => {
   const bins = binConfidences(makeEvents([0, 0.24, 0.25, 0.5, 1, 1], 0.5), 4);
