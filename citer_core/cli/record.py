@@ -16,6 +16,7 @@ from citer_core.cli.model_arguments import MODELS, ROUTER, load_engine, router_n
 from citer_core.cli.terminal import bar, say, text_table
 from citer_core.cost import H100_SXM, Cost, CostModel, CostSummary
 from citer_core.decode_settings import LOOKING_BACK, in_words
+from citer_core.errors import SettingError
 from citer_core.speculation import Drafting
 from citer_core.types import DecodeSettings, writer_alone
 
@@ -73,11 +74,13 @@ def record(args: argparse.Namespace) -> None:
         action="append",
     ),
     switch("--outcome", "also label by outcome: both tokens are tried wherever the models differ"),
+    option("--labels FOLDER", "take the labels that `label` made of ROWS, a file", type=Path),
     MODELS,
     epilog="""\
 ROWS is math or mc, the bundled set of that format, or a JSON Lines file of at most 200 problems with their
 solutions, in the official formats; both branches of its tokens can be rolled out on the page if it is in
 assets/datasets. What is there already, of the same pair and routers, is left alone, and the same command resumes.
+With --labels the first 200 rows are shown with the labels of a folder that `label` made; nothing is rolled out.
 """,
 )
 def record_labels(args: argparse.Namespace) -> None:
@@ -86,18 +89,25 @@ def record_labels(args: argparse.Namespace) -> None:
     Raises:
         CiterError: wrong input, before anything is loaded.
     """
+    from citer_core.ui.labels.label_folder import read_label_folder
     from citer_core.ui.labels.recorded_labels import record_labels, rows_called, rows_in_file
     from citer_core.ui.labels.rows import SET_NAMES  # gradio's room, of which only this needs something
 
-    sources = {rows: rows_called(rows) if rows in SET_NAMES else rows_in_file(Path(rows)) for rows in args.rows}
+    if args.labels and (len(args.rows) > 1 or args.outcome or args.rows[0] in SET_NAMES):
+        raise SettingError("--labels: give the one file that was labelled, without --outcome.")
+    called = [] if args.labels else args.rows
+    sources = {rows: rows_called(rows) if rows in SET_NAMES else rows_in_file(Path(rows)) for rows in called}
     engine = load_engine(args)
-    for rows, source in sources.items():
+    given = read_label_folder(args.labels, Path(args.rows[0]), engine.pair) if args.labels else None
+    for rows, source in sources.items() if given is None else [(args.rows[0], given.source)]:
         place = Path(rows)
         is_ours = place.parent.resolve() == (ASSETS / "datasets").resolve()
         name = f"assets/datasets/{place.name}" if is_ours else place.name
-        asked = typed(args, "rows", "router", "outcome", "pair", "dtype", rows=name)
-        how = {"routers": args.router or (), "by_outcome": args.outcome, "command": asked}
-        work = record_labels(engine, rows, source, args.output_dir, **how)
+        work = record_labels(
+            engine, rows, source, args.output_dir, routers=args.router or (), given=given,
+            by_outcome=given.by_outcome if given else args.outcome,
+            command=typed(args, "rows", "router", "outcome", "labels", "pair", "dtype", rows=name),
+        )  # fmt: skip
         for _, entry in bar(work, len(source.rows), "problem"):
             if entry is not None:
                 say(f"{entry.file}: {entry.title}, {entry.n_tokens:,} tokens, read by {entry.pair}")

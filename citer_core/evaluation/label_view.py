@@ -72,6 +72,7 @@ def label_texts(
     routers: Sequence[Router],
     examples: Sequence[Example],
     *,
+    labels: Sequence[Tensor] | None = None,
     is_cancelled: Callable[[], bool] = lambda: False,
 ) -> Iterator[LabelledText]:
     """Labels examples and scores them with every router.
@@ -81,6 +82,7 @@ def label_texts(
         routers: all are asked at every position, `reads_llm` ones with the LLM's logits. A router that looks at the
             LLM's last entropy sees none, as if the SLM had written the whole prefix.
         examples: in any order.
+        labels: [T] of each example, where they are known already; else case 3 is rolled out.
         is_cancelled: asked between steps; the stream then ends early.
 
     Yields:
@@ -89,11 +91,11 @@ def label_texts(
     for start in range(0, len(examples), CHUNK_EXAMPLES):
         chunk = examples[start : start + CHUNK_EXAMPLES]
         texts = [] if is_cancelled() else _read(pair, routers, chunk)
-        right = _right_rollouts(pair, texts, is_cancelled)
+        right = set() if labels is not None else _right_rollouts(pair, texts, is_cancelled)
         if is_cancelled():
             return
         for number, text in enumerate(texts):
-            label = (text.case == 1).to(torch.int8)
+            label = text.label.clone() if labels is None else labels[start + number]
             label[[position for n, position in right if n == number]] = 1
             yield replace(text, label=label)
 
@@ -187,17 +189,19 @@ def _right_rollouts(
 
 
 def _pieces(pair: ModelPair, truth_ids: Sequence[int]) -> tuple[str, ...]:
-    """One text per token; the last one ends the text. A special token inside the ground truth itself is spelled out."""
+    """One text per token; an end of text has the rest. A special token inside the truth itself is spelled out."""
     special = set(pair.tokenizer.all_special_ids)
     stream = TextStream(pair.tokenizer)
-    pieces = []
-    for token_id in truth_ids[:-1]:
+    pieces = list[str]()
+    is_ended = truth_ids[-1] in pair.eos_ids  # what the LLM wrote may end at a limit
+    for token_id in truth_ids[:-1] if is_ended else truth_ids:
         if token_id in special:
             pieces.append(stream.flush() + pair.token_text(token_id))
             stream = TextStream(pair.tokenizer)
         else:
             pieces.append(stream.push(token_id))
-    return (*pieces, stream.flush())
+    rest = stream.flush()
+    return (*pieces, rest) if is_ended else (*pieces[:-1], pieces[-1] + rest)
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,11 @@ _DTYPES = {
 _RANGES = {"case": (1, 3), **dict.fromkeys(("label", "slm_is_correct", *BRANCHES), (UNKNOWN, 1))}
 
 
+def digest_of_rows(rows: Rows) -> str:
+    """What a header says of its examples, 16 hexadecimal digits."""
+    return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()[:16]
+
+
 @dataclass(frozen=True, slots=True)
 class LabelHeader:
     """What all parts of a folder agree on.
@@ -112,7 +117,7 @@ class LabelHeader:
             dtype=pair.info.dtype,
             prompt_version=PROMPT_VERSION,
             code_version=citer_core.__version__,
-            rows=hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()[:16],
+            rows=digest_of_rows(rows),
             n_rows=len(rows),
             part_size=part_size,
             router=policy.router.name,

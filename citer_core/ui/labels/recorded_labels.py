@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from citer_core.engine import Engine
     from citer_core.evaluation.label_view import LabelledText
     from citer_core.labelling.teacher_forcing import Example
+    from citer_core.ui.labels.label_folder import GivenLabels
 
 FOLDER = ASSETS / "labelled"
 DATASETS = ASSETS / "datasets"
@@ -136,6 +137,7 @@ def record_labels(
     *,
     routers: Sequence[str] = (),
     by_outcome: bool = False,
+    given: GivenLabels | None = None,
     command: str = "",
 ) -> Iterator[tuple[int, StoredLabels | None]]:
     """Reads all rows with both models and keeps the analysis; what is there already is left alone.
@@ -147,6 +149,7 @@ def record_labels(
         folder: of the analyses.
         routers: asked at every token; none takes the first trained ones and max-probability.
         by_outcome: also try both tokens wherever the models differ; the page then shows these labels first.
+        given: labels of these rows that were made before.
         command: that makes it again.
 
     Yields:
@@ -157,9 +160,9 @@ def record_labels(
     """
     need_folder(folder)
     chosen = [engine.router(one) for one in routers or usual_routers(engine)]
-    info, stem = engine.pair_info, Path(name).stem
+    info, stem = engine.pair_info, given.name if given else Path(name).stem
     entry = StoredLabels(
-        file=f"{re.sub(r'[^a-z0-9]+', '-', info.name.lower()).strip('-')}-{stem}.json",
+        file=f"{_plain(info.name)}-{_plain(stem)}.json",
         title=source.title, pair=info.name, pair_revision=info.revision, dtype=info.dtype, rows=Path(name).name,
         routers=" ".join(f"{router.name}={router.revision}" for router in chosen),
         by_outcome=by_outcome, n_problems=len(source.rows), n_tokens=1, date=datetime.now(UTC).date().isoformat(),
@@ -167,14 +170,19 @@ def record_labels(
     )  # fmt: skip
     with only_writer(folder / INDEX):
         there = next((one for one in read_stored(folder) if one.file == entry.file), None)
-        if there is not None and _is_same(there, entry) and (folder / there.file).exists():
+        if given is None and there is not None and _is_same(there, entry) and (folder / there.file).exists():
             yield there.n_problems, there
             return
-        yield from _recorded(engine, entry, source, folder, [router.name for router in chosen])
+        yield from _recorded(engine, entry, source, folder, [router.name for router in chosen], given)
 
 
 def _recorded(
-    engine: Engine, entry: StoredLabels, source: LabelInput, folder: Path, names: list[str]
+    engine: Engine,
+    entry: StoredLabels,
+    source: LabelInput,
+    folder: Path,
+    names: list[str],
+    given: GivenLabels | None,
 ) -> Iterator[tuple[int, StoredLabels | None]]:
     import torch
 
@@ -182,16 +190,21 @@ def _recorded(
     from citer_core.labelling.teacher_forcing import example_of
 
     routers = [engine.router(name) for name in names]
-    examples = [example_of(row, kind, engine.pair) for row, kind in source.rows]
+    examples = given.examples if given else [example_of(row, kind, engine.pair) for row, kind in source.rows]
     path = folder / f"{Path(entry.file).stem}.rows.jsonl"
     made_by = {"rows": entry.rows, "pair_revision": entry.pair_revision, "dtype": entry.dtype, "routers": entry.routers}
+    made_by |= {"labels": given.digest} if given else {}
     wants_outcome = {"outcome": list} if entry.by_outcome else {}
     with RowFile(path, made_by, {"truth_ids": list, "pieces": list, **wants_outcome}) as kept:
         for number, example in enumerate(examples):
             if str(number) not in kept.rows:
-                (text,) = label_texts(engine.pair, routers, [example])
-                outcome = {"outcome": outcome_labels(engine.pair, [example])[0].tolist()} if entry.by_outcome else {}
-                kept.append({**_row_of(str(number), text), **outcome})
+                labels = [given.labels[number]] if given else None
+                known = None if entry.by_outcome else labels
+                (text,) = label_texts(engine.pair, routers, [example], labels=known)
+                row = _row_of(str(number), text)
+                if entry.by_outcome:
+                    row["outcome"] = (labels or outcome_labels(engine.pair, [example]))[0].tolist()
+                kept.append(row)
             yield number + 1, None
         rows = [kept.rows[str(number)] for number in range(len(examples))]
         texts = [_text_of(row, example, path) for row, example in zip(rows, examples, strict=True)]
@@ -205,6 +218,10 @@ def _recorded(
     for left in (path, path.with_name(path.name + ".meta.json")):
         left.unlink(missing_ok=True)
     yield entry.n_problems, entry
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
 def usual_routers(engine: Engine) -> list[str]:
