@@ -103,10 +103,11 @@ def record_labels(args: argparse.Namespace) -> None:
         place = Path(rows)
         is_ours = place.parent.resolve() == (ASSETS / "datasets").resolve()
         name = f"assets/datasets/{place.name}" if is_ours else place.name
+        folder = args.labels and args.labels.name
         work = record_labels(
             engine, rows, source, args.output_dir, routers=args.router or (), given=given,
             by_outcome=given.by_outcome if given else args.outcome,
-            command=typed(args, "rows", "router", "outcome", "labels", "pair", "dtype", rows=name),
+            command=typed(args, "rows", "router", "outcome", "labels", "pair", "dtype", rows=name, labels=folder),
         )  # fmt: skip
         for _, entry in bar(work, len(source.rows), "problem"):
             if entry is not None:
