@@ -6,7 +6,7 @@
  */
 
 import { button, html, setText, stylesheet, withCode, withTerms } from "../viewer/dom.js";
-import { ArenaPanel, percentIn } from "./arena_panel.js";
+import { ArenaPanel, levelIn } from "./arena_panel.js";
 import { reachable } from "./chart_keys.js";
 import { CurveKey } from "./curve_key.js";
 import { AXES, addressOf, axesOf, csvOf, curvesFigure, sentenceOf, seriesOf, tableOf as cellsOf } from "./figures.js";
@@ -36,7 +36,7 @@ import { answerOf } from "../transport/server.js";
  * @property {EvidenceRegime[]} regimes
  * @property {{sentences: string[], figure: import("./question_panel.js").Figure}|null} lesson when a learned router
  *   pays
- * @property {import("./arena_panel.js").PairLevels[]} arena at each number of bytes
+ * @property {import("./arena_panel.js").PairLevels[]} arena at each cost
  * @property {import("./question_panel.js").EvidenceClaim[]} claims
  * @property {Record<string, string>} problems a question of each kind, to open a router with
  *
@@ -149,7 +149,7 @@ class Evidence {
     const query = new URLSearchParams(location.search);
     /** @type {string[]} */
     const refused = [];
-    this.arenas = message.arena.map((pair) => new ArenaPanel(pair, percentIn(query, pair, refused)));
+    this.arenas = message.arena.map((pair) => new ArenaPanel(pair, levelIn(query, pair, refused)));
     this.say(refused.join(" "));
     if (message.lesson) this.teach(message.lesson);
     const chosen = this.arenas.map(({ root }) => root);

@@ -11,27 +11,47 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from citer_core.evidence.claim import Claim, Figure, FigureRow, Finding, Stored, figures
+from citer_core.evidence.claim import Claim, Finding, Stored
 from citer_core.evidence.regime import Regime
 
 # Of the bytes of the LLM's own answers: looked at first, and where the SLM alone moves more than that.
 BYTES, MORE_BYTES = 0.20, 0.50
-PASSES = (0.05, 0.10)  # of the LLM, a kept token
 # Oracles, and readings of ties that make no difference.
 NO_CONTENDERS = ("disagreement", "decisive", "outcome-fail-slm", "outcome-fail-llm")
 SLM, LLM = "always-slm", "always-llm"
 HELD_AGAINST = ("citer-2", "max-probability")  # the paper's router and the free one
 N_DRAWS = 2000
-PERCENTS = tuple(range(10, 65, 5))  # of the bytes of the LLM's own answers, of which a page chooses one, and sorts
 DIGITS = 5  # two more than are shown, so that hardly a number is rounded otherwise than the command does
 _Rights = NDArray[np.float64]  # [n], how right each answer is: averaged over training seeds, or of a mixture
+
+
+class Level(NamedTuple):
+    """A cost at which a page compares the contenders.
+
+    Attributes:
+        name: in addresses.
+        at: a fraction of the bytes of the LLM's own answers, or of LLM passes a kept token.
+        by_passes: which of both.
+        words: for people.
+    """
+
+    name: str
+    at: float
+    by_passes: bool
+    words: str
+
+
+LEVELS = (
+    *(Level(f"{percent}", percent / 100, False, f"{percent}% of the LLM's bytes") for percent in range(10, 65, 5)),
+    *(Level(f"p{percent}", percent / 100, True, f"{percent}% LLM passes") for percent in (1, 2, 3, 5, 10, 20)),
+)
 
 
 class Point(NamedTuple):
@@ -189,8 +209,7 @@ def answered(stored: Stored) -> Claim | None:
         Finding(_words(own), regime.title, f"Of the gap between both models, at {own[0].level:.0%} of the LLM's bytes"),
         _sentence(own),
         "python -m citer_core arena",
-        _drawn(own),
-        tuple(Finding(_words(found), one.title) for one, found in others),
+        others=tuple(Finding(_words(found), one.title) for one, found in others),
     )
 
 
@@ -222,38 +241,19 @@ def _sentence(found: Sequence[Arena]) -> str:
     return f"At equal bytes {most}. What costs more there is mixed with the SLM alone."
 
 
-def _drawn(found: Sequence[Arena]) -> tuple[Figure, ...]:
-    """All at equal passes of the LLM; at equal bytes they stand in `arena_levels`."""
-    drawn = figures(
-        *(
-            (
-                f"All at {at:.0%} LLM passes",
-                "share",
-                [
-                    FigureRow.interval(one.kind, s.label, s.gap, (s.low, s.high), one.n)
-                    for one in found
-                    for s in one.standings(at, by_passes=True)
-                ],
-            )
-            for at in PASSES
-        )
-    )
-    return tuple(replace(figure, reference=(1.0, "the LLM")) for figure in drawn)
-
-
 def arena_levels(known: Sequence[Regime]) -> list[dict[str, Any]]:
-    """The arena of every pair whose answers are kept problem by problem, at every one of `PERCENTS`, for a page.
+    """The arena of every pair whose answers are kept problem by problem, at every one of `LEVELS`, for a page.
 
     Returns:
-        pair, title: of a regime, without its explanation; percents; percent, the one that is looked at first; kinds of
-        problems: kind, n, contenders: see `_contenders`.
+        pair, title: of a regime, without its explanation; levels: name, words and whether they are of passes; level,
+        the one that is looked at first; kinds of problems: kind, n, contenders: see `_contenders`.
     """
     return [
         {
             "pair": regime.name,
             "title": re.split("[:(]", regime.title)[0].strip(),
-            "percents": PERCENTS,
-            "percent": round(100 * found[0].level),
+            "levels": [{"name": one.name, "words": one.words, "by_passes": one.by_passes} for one in LEVELS],
+            "level": f"{round(100 * found[0].level)}",
             "kinds": [{"kind": one.kind, "n": one.n, "contenders": _contenders(one)} for one in found],
         }
         for regime in known
@@ -262,10 +262,11 @@ def arena_levels(known: Sequence[Regime]) -> list[dict[str, Any]]:
 
 
 def _contenders(arena: Arena) -> list[dict[str, Any]]:
-    """Label, and whether all others are held against it; the percent of the LLM's bytes that it needs, rounded up; at
-    each of `PERCENTS` the share of the gap that it recovers, with its 95% interval, and right answers: None below.
+    """Label, and whether all others are held against it; the percents of the LLM's bytes and of passes that it needs,
+    rounded up; at each of `LEVELS` the share of the gap that it recovers, with its 95% interval, and right answers:
+    None below.
     """
-    standings = [{one.label: one for one in arena.standings(percent / 100)} for percent in PERCENTS]
+    standings = [{one.label: one for one in arena.standings(at, by_passes=passes)} for _, at, passes, _ in LEVELS]
 
     def numbers(one: Standing | None) -> tuple[float, ...] | None:
         return tuple(round(number, DIGITS) for number in (one.gap, one.low, one.high, one.right)) if one else None
@@ -274,8 +275,8 @@ def _contenders(arena: Arena) -> list[dict[str, Any]]:
         {
             "label": label,
             "is_held": label in arena.held_against,
-            "needs": math.ceil(100 * points[0].at),
+            "needs": [math.ceil(100 * known[label][0].at) for known in (arena.by_bytes, arena.by_passes)],
             "at": [numbers(of.get(label)) for of in standings],
         }
-        for label, points in arena.by_bytes.items()
+        for label in arena.by_bytes
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from citer_core.evidence.arena import N_DRAWS, PERCENTS, arena_levels, arena_of, arenas
+from citer_core.evidence.arena import LEVELS, N_DRAWS, arena_levels, arena_of, arenas
 from citer_core.evidence.regime import COLUMNS, Regime, table_of
 from citer_core.evidence.regimes import regimes
 
@@ -87,33 +87,36 @@ DEAR = [
 ]
 
 
-def test_at_each_number_of_bytes_a_page_has_the_arenas_own_standing_or_what_a_contender_needs():
+def test_at_each_cost_a_page_has_the_arenas_own_standing_or_what_a_contender_needs():
     """M, on 28% of the bytes, holds from there on; R is mixed with the SLM, and so cannot be below 50%."""
     (pair,) = arena_levels([made(DEAR)])
     (kind,) = pair["kinds"]
-    at = {one["label"]: dict(zip(pair["percents"], one["at"], strict=True)) for one in kind["contenders"]}
-    assert (pair["pair"], pair["title"], pair["percent"], kind["kind"], kind["n"]) == ("r", "R", 50, "math", N)
+    names = [level["name"] for level in pair["levels"]]
+    at = {one["label"]: dict(zip(names, one["at"], strict=True)) for one in kind["contenders"]}
+    assert (pair["pair"], pair["title"], pair["level"], kind["kind"], kind["n"]) == ("r", "R", "50", "math", N)
     needs = {one["label"]: (one["needs"], one["is_held"]) for one in kind["contenders"]}
-    assert needs == {"M": (28, True), "R": (50, False)}
-    assert [percent for percent in PERCENTS if at["M"][percent] is None] == [10, 15, 20, 25]
-    assert [percent for percent in PERCENTS if at["R"][percent] is not None] == [50, 55, 60]
-    assert [at["R"][percent][::3] for percent in (50, 55, 60)] == [(0, 0.25), (0.25, 0.375), (0.5, 0.5)]
+    assert needs == {"M": ([28, 0], True), "R": ([50, 0], False)}
+    assert [name for name in names if at["M"][name] is None] == ["10", "15", "20", "25"]
+    assert [name for name in names if at["R"][name] is not None][:3] == ["50", "55", "60"]
+    assert [at["R"][name][::3] for name in ("50", "55", "60")] == [(0, 0.25), (0.25, 0.375), (0.5, 0.5)]
+    assert [at["M"][name][0] for name in ("p5", "p10", "p20")] == [0.25, 0.5, 0.5]  # with the SLM alone below 10%
 
 
-def test_what_is_stored_is_told_as_the_arena_has_it_at_every_number_of_bytes():
+def test_what_is_stored_is_told_as_the_arena_has_it_at_every_cost():
     known = list(regimes())
     told = {pair["pair"]: pair for pair in arena_levels(known)}
     for regime in known:
         for one, kind in zip(arenas(regime), told[regime.name]["kinds"] if regime.name in told else (), strict=True):
             assert (kind["kind"], kind["n"]) == (one.kind, one.n)
-            assert told[regime.name]["percent"] == 100 * one.level
-            for k, percent in enumerate(PERCENTS):
-                own = {s.label: (s.gap, s.low, s.high, s.right) for s in one.standings(percent / 100)}
+            assert told[regime.name]["level"] == f"{100 * one.level:.0f}"
+            for k, level in enumerate(LEVELS):
+                standings = one.standings(level.at, by_passes=level.by_passes)
+                own = {s.label: (s.gap, s.low, s.high, s.right) for s in standings}
                 assert own.keys() == {of["label"] for of in kind["contenders"] if of["at"][k] is not None}
                 for of in kind["contenders"]:
-                    assert (of["at"][k] is None) == (percent < of["needs"])
+                    assert (of["at"][k] is None) == (round(100 * level.at) < of["needs"][level.by_passes])
                     assert of["at"][k] is None or of["at"][k] == pytest.approx(own[of["label"]], abs=6e-6)
-    assert {pair["percent"] for pair in told.values()} == {20, 50}
+    assert {pair["level"] for pair in told.values()} == {"20", "50"}
 
 
 def test_intervals_are_those_of_problems_drawn_again(arena):

@@ -12,7 +12,7 @@ import {
   seriesOf,
   tableOf,
 } from "../../assets/evidence/figures.js";
-import { figuresAt, keyOf, percentIn } from "../../assets/evidence/arena_panel.js";
+import { figuresAt, keyOf, levelIn } from "../../assets/evidence/arena_panel.js";
 import { DASHES, MARKS } from "../../assets/evidence/curve_marks.js";
 import { nextPlace } from "../../assets/evidence/chart_keys.js";
 import { figureCsv, groupsOf, intervalText, scaleOf } from "../../assets/evidence/question_panel.js";
@@ -217,43 +217,63 @@ const contender = (label, needs, at, more = {}) => ({ label, is_held: false, nee
 const ARENA = {
   pair: "p",
   title: "P",
-  percents: [10, 20],
-  percent: 20,
+  levels: [
+    { name: "10", words: "10% of the LLM's bytes", by_passes: false },
+    { name: "20", words: "20% of the LLM's bytes", by_passes: false },
+    { name: "p5", words: "5% LLM passes", by_passes: true },
+  ],
+  level: "20",
   kinds: [
     {
       kind: "math",
       n: 1000,
       contenders: [
-        contender("dear", 35, [null, null]),
-        contender("late", 20, [null, [0.9, 0.8, 1.02, 0.947]]),
-        contender("early", 8, [
-          [0.4, 0.3, 0.5, 0.7],
-          [0.5, 0.4, 0.6, 0.75],
-        ]),
-        contender("steady", 10, [
-          [0.6, 0.5, 0.7, 0.8],
-          [0.6, 0.5, 0.7, 0.8],
-        ]),
+        contender("dear", [35, 1], [null, null, [0.95, 0.9, 1, 0.96]]),
+        contender("late", [20, 8], [null, [0.9, 0.8, 1.02, 0.947], null]),
+        contender(
+          "early",
+          [8, 1],
+          [
+            [0.4, 0.3, 0.5, 0.7],
+            [0.5, 0.4, 0.6, 0.75],
+            [0.2, 0.1, 0.3, 0.6],
+          ],
+        ),
+        contender(
+          "steady",
+          [10, 2],
+          [
+            [0.6, 0.5, 0.7, 0.8],
+            [0.6, 0.5, 0.7, 0.8],
+            [0.5, 0.4, 0.6, 0.75],
+          ],
+        ),
       ],
     },
   ],
 };
 
-test("the arena is sorted by what is recovered at the chosen bytes, and who needs more says how much", () => {
-  const shown = (percent) => figuresAt(ARENA, percent)[0].rows.map(({ label, text }) => [label, text]);
-  assert.deepEqual(shown(10), [
+test("the arena is sorted by what is recovered at the chosen cost, and who needs more says how much", () => {
+  const shown = (level) => figuresAt(ARENA, level)[0].rows.map(({ label, text }) => [label, text]);
+  assert.deepEqual(shown("10"), [
     ["steady", "60.0%"],
     ["early", "40.0%"],
     ["late", "needs\u00a020%"],
     ["dear", "needs\u00a035%"],
   ]);
-  assert.deepEqual(shown(20), [
+  assert.deepEqual(shown("20"), [
     ["late", "90.0%"],
     ["steady", "60.0%"],
     ["early", "50.0%"],
     ["dear", "needs\u00a035%"],
   ]);
-  const [figure, ...more] = figuresAt(ARENA, 20);
+  assert.deepEqual(shown("p5"), [
+    ["dear", "95.0%"],
+    ["steady", "50.0%"],
+    ["early", "20.0%"],
+    ["late", "needs\u00a08%"],
+  ]);
+  const [figure, ...more] = figuresAt(ARENA, "20");
   assert.deepEqual(more, []);
   assert.equal(figure.title, "math, 1,000 problems: the gap recovered at 20% of the LLM's bytes");
   assert.match(figureCsv(figure), /,n,right\r\n"","late",0\.9,0\.8,1\.02,1000,0\.947\r\n/);
@@ -263,9 +283,9 @@ test("the arena is sorted by what is recovered at the chosen bytes, and who need
 test("of many contenders ten are shown, with those that all are held against; all of them are one figure more", () => {
   const contenders = Array.from({ length: 14 }, (_, k) => {
     const at = [k / 20, 0, 1, 0.5];
-    return contender(`c${k}`, 5, [at, at], { is_held: k === 1 });
+    return contender(`c${k}`, [5, 1], [at, at, at], { is_held: k === 1 });
   });
-  const [first, all] = figuresAt({ ...ARENA, kinds: [{ kind: "math", n: 40, contenders }] }, 10);
+  const [first, all] = figuresAt({ ...ARENA, kinds: [{ kind: "math", n: 40, contenders }] }, "10");
   const labels = (figure) => figure.rows.map(({ label }) => label);
   const sorted = Array.from({ length: 14 }, (_, k) => `c${13 - k}`);
   assert.deepEqual(labels(first), [...sorted.slice(0, 10), "c1"]);
@@ -273,18 +293,18 @@ test("of many contenders ten are shown, with those that all are held against; al
   assert.ok(all.rows.every(({ group }) => group === "math"));
 });
 
-test("a link's share of the bytes is one that is offered, or that of the first look with a sentence", () => {
+test("a link's cost is one that is offered, or that of the first look with a sentence", () => {
   const read = (text) => {
     const refused = [];
-    return [percentIn(new URLSearchParams(text), ARENA, refused), refused];
+    return [levelIn(new URLSearchParams(text), ARENA, refused), refused];
   };
   assert.equal(keyOf(ARENA), "at-p");
-  assert.deepEqual(read(""), [20, []]);
-  assert.deepEqual(read("at-p=10"), [10, []]);
+  assert.deepEqual(read(""), ["20", []]);
+  assert.deepEqual(read("at-p=p5"), ["p5", []]);
   for (const wrong of ["at-p=11", "at-p=x", `at-p=${"9".repeat(5000)}`]) {
-    const [percent, [sentence, ...more]] = read(wrong);
-    assert.deepEqual([percent, more], [20, []]);
-    assert.match(sentence, /at-p.*one of 10, 20/);
+    const [level, [sentence, ...more]] = read(wrong);
+    assert.deepEqual([level, more], ["20", []]);
+    assert.match(sentence, /at-p.*one of 10, 20, p5/);
     assert.ok(sentence.length < 200);
   }
 });
