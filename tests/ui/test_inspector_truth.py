@@ -63,13 +63,8 @@ def test_every_token_of_the_solution_has_the_label_of_the_labels_tab_and_none_af
         n_critical += label == 0
     assert n_critical > 0
 
-    text = labelled_text(labelled, f"mc {LEFT}")
-    probe(visitor, LEFT, 1)
-    at = leaves_at(visitor, text)
-    assert at >= 20 and visitor.text().startswith("".join(text.pieces[:at]))
-    assert text.case[at] == 3 and "Case 3:" in truth_at(visitor, at)[0]
-
     # After the token that leaves the solution there is none.
+    text = labelled_text(labelled, f"mc {LEFT}")
     probe(visitor, LEFT, 0)
     at = leaves_at(visitor, text)
     said, after = truth_at(visitor, at, at + 1)

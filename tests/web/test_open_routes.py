@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from citer_core.web.open_routes import STARTED, OpenRoutes
 from tests.web.asgi import Inner, ask
 
@@ -19,12 +17,12 @@ CLOSED = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("path", CLOSED)
-def test_everything_else_is_not_there(path: str) -> None:
+def test_everything_else_is_not_there() -> None:
     inner = Inner()
     app = OpenRoutes(inner, has_login=False, has_mcp=False)
-    for method in ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
-        assert ask(app, path, method).status == 404
+    for path in CLOSED:
+        for method in ("GET", "POST", "OPTIONS"):
+            assert ask(app, path, method).status == 404, path
     assert not inner.scopes
 
 
