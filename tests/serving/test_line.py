@@ -33,19 +33,6 @@ def finish_one(line: WaitingLine, tickets: list[Ticket]) -> Ticket:
     return first
 
 
-def test_free_places_are_given_at_once_and_the_rest_is_numbered() -> None:
-    line = WaitingLine(2)
-    tickets = [line.join(f"s{i}") for i in range(5)]
-    assert [ticket.is_going for ticket in tickets] == [True, True, False, False, False]
-    assert places(tickets) == [0, 0, 1, 2, 3]
-    assert (line.n_running(), line.n_waiting()) == (2, 3)
-    tickets[0].leave()
-    tickets[0].leave()
-    assert tickets[2].is_going and places(tickets[3:]) == [1, 2]
-    tickets[3].leave()  # given up while waiting
-    assert places(tickets[4:]) == [1] and line.n_running() == 2
-
-
 def test_a_turn_is_told_once_and_no_lock_is_held() -> None:
     line, told = WaitingLine(1), []
     first = line.join("a")

@@ -5,17 +5,13 @@ Limits are those that the page promises on two cores: what is slower is a findin
 
 from __future__ import annotations
 
-import functools
-import http.server
-import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, expect
 
-from citer_core.ui.build import build_site
-from tests.ui.serving import Files
+from tests.ui.serving import hosted
 from tests.ui.visitor import READY, Visitor, until
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow]
@@ -50,36 +46,26 @@ MOVES = """async () => {
 }"""
 
 
-def served(folder: Path) -> http.server.ThreadingHTTPServer:
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Files, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server
-
-
 def test_tokens_a_second_in_a_worker(browser: Browser, capsys: pytest.CaptureFixture[str]) -> None:
-    with served(ROOT) as server:
-        url = f"http://127.0.0.1:{server.server_address[1]}"
+    with hosted(ROOT) as url:
         page = browser.new_page()
-        page.goto(f"{url}/assets/app/favicon.svg")
-        found = page.evaluate(WORKER, f"{url}/tests/viewer/engine_speed_worker.mjs")
+        page.goto(f"{url}assets/app/favicon.svg")
+        found = page.evaluate(WORKER, f"{url}tests/viewer/engine_speed_worker.mjs")
         page.close()
-        server.shutdown()
     with capsys.disabled():
         print("", *(one["words"] for one in found), sep="\n  ")
     speeds = {one["name"]: one.get("perSecond") for one in found}
     assert {name: speeds[name] for name, least in LEAST.items() if speeds[name] < least} == {}
 
 
-def test_tau_on_the_page(browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    build_site(tmp_path, {})
-    with served(tmp_path) as server:
-        visitor = Visitor(browser, f"http://127.0.0.1:{server.server_address[1]}/?preset=trip")
+def test_tau_on_the_page(browser: Browser, site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with hosted(site) as url:
+        visitor = Visitor(browser, f"{url}?preset=trip")
         expect(visitor.tokens.first).to_be_visible(timeout=15_000)
         until(visitor.page, f"({READY})()")
         ready_s = visitor.page.evaluate("performance.now()") / 1000
         found: dict[str, Any] = visitor.page.evaluate(MOVES)
         visitor.leave()
-        server.shutdown()
     with capsys.disabled():
         print(f"\n  ready to generate {ready_s:.1f} s after opening; tau moved over {found['n']} tokens until drawn:")
         print("  {median:.0f} ms in the median, {slowest:.0f} at most; page blocked {blocked:.0f}".format(**found))

@@ -144,3 +144,27 @@ def test_an_address_with_something_in_it_and_a_run_of_ones_own_open_with_that(br
     assert page.locator("#cx-early").count() == 0
     page.wait_for_selector("body[data-drawn]")
     context.close()
+
+
+def is_alone(page: Page) -> bool:
+    """Whether nothing but a large panel can be reached."""
+    return page.locator("header").evaluate("(node) => getComputedStyle(node).visibility") == "hidden"
+
+
+def test_a_panel_as_large_as_the_window(visit: Callable[..., Visitor]) -> None:
+    visitor = visit()
+    page = visitor.page
+    page.evaluate("window.citer.viewer.goTo(3)")
+    for panel, name in ((".citer-viewer", "The run"), (".cv-inspector", "Token inspector")):
+        button = page.get_by_role("button", name=f"{name}: as large as the window")
+        button.click()
+        box = page.locator(panel).bounding_box()
+        assert box == {"x": 0, "y": 0, "width": 1280, "height": 900} and is_alone(page)
+        page.keyboard.press("Escape")
+        expect(button).to_be_focused()
+        assert not is_alone(page) and page.evaluate("window.citer.viewer.view.pinned") == 3
+    # A panel that is shown no more takes nothing with it.
+    page.get_by_role("button", name="Token inspector: as large as the window").click()
+    page.get_by_role("button", name="Close the inspector").click()
+    expect(page.locator("header")).to_be_visible()
+    assert not is_alone(page)

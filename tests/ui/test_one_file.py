@@ -38,14 +38,13 @@ def test_a_page_of_the_command_generates_from_the_disk(browser: Browser, tmp_pat
     assert visitor.shown().events[3].forced
     page.locator("#cx-theme").click()
     assert findings(page, with_advice=True) == [] and overflow(page) == 0
-    page.set_viewport_size({"width": 390, "height": 844})
-    assert overflow(page) == 0
     assert page.get_by_role("button", name="Page").count() == 0  # it is one
     visitor.leave()
     assert visitor.complaints == []
     assert [asked for asked in visitor.requests if not asked.startswith(("file:", "blob:", "data:"))] == []
 
 
+@pytest.mark.slow
 def test_the_page_hands_one_out(browser: Browser, site: Path, tmp_path: Path) -> None:
     with hosted(site) as url:
         visitor = Visitor(browser, url)

@@ -8,10 +8,9 @@ from __future__ import annotations
 import statistics
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser
 
 from tests.ui.serving import Served
-from tests.ui.visitor import Visitor
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow]
 N_TRIES = 5
@@ -57,36 +56,3 @@ def test_the_first_token_of_the_opening_run(browser: Browser, served: Served, *,
     text, whole = statistics.median(texts), statistics.median(pages)
     print(f"first token seen after {text:.2f} s, where it can be touched after {whole:.2f} s")
     assert text < limit_s
-
-
-@pytest.mark.parametrize(
-    ("view", "content", "chart"),
-    [
-        ("Labels", ".cl-text span", ".cl-text span"),
-        ("Evidence", ".citer-evidence .cl-heading:not(:empty)", ".ce-plot[data-drawn]"),
-    ],
-    ids=["Labels", "Evidence"],
-)
-def test_a_view_opens_within_a_second(browser: Browser, served: Served, view: str, content: str, chart: str) -> None:
-    """From the press to its text or its headline, of a page that stands: the first time that it is opened.
-
-    The chart of Evidence comes later: its library is megabytes of script, and is fetched only then. That of Labels is
-    further down.
-    """
-    selectors = {"view": content, "chart": chart}
-    waits, charts = list[float](), list[float]()
-    for _ in range(N_TRIES):
-        visitor = Visitor(browser, served.url)
-        page = visitor.page
-        expect(page.locator("body[data-drawn]")).to_be_attached(timeout=20_000)
-        page.wait_for_timeout(1500)
-        page.evaluate(f"({SEEN})({selectors})")
-        started = page.evaluate("performance.now()")
-        visitor.open_view(view)
-        page.wait_for_function("() => 'view' in window.seen", timeout=20_000, polling=50)
-        page.wait_for_function("() => 'chart' in window.seen", timeout=20_000, polling=50)
-        for found, name in ((waits, "view"), (charts, "chart")):
-            found.append((page.evaluate(f"window.seen.{name}") - started) / 1000)
-        visitor.leave()
-    print(f"{view} open after {statistics.median(waits):.2f} s, a chart drawn after {statistics.median(charts):.2f} s")
-    assert statistics.median(waits) < 1.0

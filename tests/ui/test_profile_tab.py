@@ -31,7 +31,7 @@ from citer_core.ui.profile import (
     progress_message,
 )
 from tests.asking import last
-from tests.ui.axe import overflow
+from tests.ui.axe import sound
 from tests.ui.visitor import Visitor
 
 
@@ -44,12 +44,9 @@ def failing_slot(error: Exception) -> EngineSlot:
     return slot
 
 
-def test_a_pair_that_could_not_be_loaded_is_a_notice() -> None:
+def test_a_pair_that_could_not_be_loaded_and_a_missing_file_are_notices(tmp_path: Path) -> None:
     messages = list(measure_messages(failing_slot(ModelFileError("The weights are not there."))))
     assert [message["notice"] for message in messages] == ["The weights are not there."]
-
-
-def test_a_missing_file_is_a_notice(tmp_path: Any) -> None:
     assert "cannot be read as a profile" in RecordedProfiles(tmp_path).message()["notice"]
 
 
@@ -77,34 +74,10 @@ def test_who_may_not_measure_is_told_how_to() -> None:
 
 
 @pytest.mark.ui
-def test_a_recorded_profile_is_shown_and_another_can_be_chosen(visit: Callable[..., Visitor]) -> None:
-    visitor = visit(width=390)
-    page = visitor.page
-    view, kind = page.locator(".citer-profile"), page.locator(".citer-profile .cp-kind")
-    assert view.count() == 0  # nothing before it is opened
-    visitor.open_view("Worth it here?")
-    stored = read_profile(ASSETS / "benchmarks" / "profile.json")
-    expect(view.locator("h2")).to_have_text(headline(stored), timeout=20_000)
-    expect(kind).to_contain_text("Recorded")
-    expect(view.locator(".cp-top .cl-note")).to_contain_text(stored.date)
-    expect(view.locator(".cp-top code")).to_have_text(stored.command)
-    expect(view.locator(".cp-number")).to_have_text([number.value for number in big_numbers(stored)])
-    expect(view.locator(".cp-number").first).to_be_in_viewport()
-    expect(view.locator('.cl-plot[data-drawn="true"]')).to_have_count(2, timeout=30_000)
-    page.get_by_text("All numbers as tables").click()
-    expect(view.locator("table")).to_have_count(6)
-    assert overflow(page) <= 0
-    choice = page.get_by_role("combobox", name="Recorded profile")
-    names = choice.locator("option").all_text_contents()
-    choice.select_option(names[1])
-    expect(kind).to_contain_text(names[1].partition(",")[0], timeout=20_000)
-
-
-@pytest.mark.ui
-def test_measured_on_demand_stopped_and_ended_with_its_page(
+def test_a_recorded_profile_and_one_measured_on_demand_stopped_and_ended_with_its_page(
     visit: Callable[..., Visitor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Progress, then the new profile; where a measurement is ended, what was shown before it stays."""
+    """First a recorded profile; then progress and the new one; where that is ended, what was shown before it stays."""
     # All tests share a server, which would hand out again what it measured for another one.
     monkeypatch.setattr(Measurement, "recent", lambda *_: None)
     stored = read_profile(ASSETS / "benchmarks" / "profile.json")
@@ -114,12 +87,22 @@ def test_measured_on_demand_stopped_and_ended_with_its_page(
         yield progress_message(0.5, "forward passes")
         yield profile_message(profile, "live")
 
-    visitor = visit()
-    page = visitor.page
+    visitor = visit(width=390)
+    page, view = visitor.page, visitor.page.locator(".citer-profile")
     kind, status = page.locator(".citer-profile .cp-kind"), page.locator(".citer-profile .cl-status")
-    measure, stop = page.locator("button#cx-profile-measure"), page.locator("button#cx-stop")
+    measure = page.locator("button#cx-profile-measure")
     visitor.open_view("Worth it here?")
     expect(kind).to_contain_text("Recorded", timeout=20_000)
+    expect(view.locator("h2")).to_have_text(headline(stored))
+    expect(view.locator(".cp-number")).to_have_text([number.value for number in big_numbers(stored)])
+    expect(view.locator('.cl-plot[data-drawn="true"]')).to_have_count(2, timeout=30_000)
+    sound(page, "[data-panel]:not([hidden])")
+    choice = page.get_by_role("combobox", name="Recorded profile")
+    names = choice.locator("option").all_text_contents()
+    choice.select_option(names[1])
+    expect(kind).to_contain_text(names[1].partition(",")[0], timeout=20_000)
+    choice.select_option(names[0])
+    expect(kind).to_contain_text("Bundled pair", timeout=20_000)
     with monkeypatch.context() as patch:
         patch.setattr(profiles, "measure_messages", measured)
         measure.click()
@@ -139,22 +122,16 @@ def test_measured_on_demand_stopped_and_ended_with_its_page(
             ended.set()
 
     monkeypatch.setattr("citer_core.measuring.profile.profile_pair", endless)
-    for button in ("button#cx-profile-stop", "button#cx-stop"):  # its own button and the page's
-        expect(page.locator("button#cx-profile-stop")).to_be_hidden()
-        expect(stop).to_be_disabled()
-        measure.click()
-        expect(status).to_contain_text("Measuring: round", timeout=20_000)
-        expect(page.locator("button#cx-generate")).to_be_enabled()
-        if button == "button#cx-stop":
-            visitor.open_view("Explore")
-        page.locator(button).click()
-        expect(status).to_contain_text("was stopped", timeout=10_000)
-        assert ended.wait(5)
-        ended.clear()
-        visitor.open_view("Worth it here?")
-        expect(kind).to_contain_text("Recorded")
-        expect(measure).to_be_enabled()
-        expect(stop).to_be_disabled()
+    measure.click()
+    expect(status).to_contain_text("Measuring: round", timeout=20_000)
+    expect(page.locator("button#cx-generate")).to_be_enabled()
+    visitor.open_view("Explore")
+    page.locator("button#cx-stop").click()
+    expect(status).to_contain_text("was stopped", timeout=10_000)
+    assert ended.wait(5)
+    ended.clear()
+    visitor.open_view("Worth it here?")
+    expect(kind).to_contain_text("Recorded")
     measure.click()
     expect(status).to_contain_text("Measuring", timeout=20_000)
     page.close()

@@ -10,9 +10,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from citer_core.assets import ASSETS
-from citer_core.ui.presets import read_presets
-from tests.fakes import PAIR, FakeEngine
+from tests.fakes import FakeEngine
 from tests.ui.serving import Served, script
 from tests.ui.visitor import Visitor
 
@@ -58,17 +56,6 @@ def test_tau_is_never_moved_unasked_and_the_box_holds_the_problem_of_the_run(
     what_the_pair_does_not_know_is_said_kindly_and_a_run_of_another_pair_is_offered(visitor)
     visitor.leave()
     assert visitor.complaints == []
-
-
-def test_a_tau_that_came_by_link_is_kept_beside_a_run_of_another_pair(browser: Browser, all_runs: Served) -> None:
-    tau = next(preset.tau for preset in read_presets(ASSETS / "traces") if preset.pair != PAIR.name)
-    visitor = Visitor(browser, f"{all_runs.url}?type=open&q=By+link%3F&at={tau:g}")
-    expect(visitor.page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
-    expect(visitor.page.locator(".cv-question")).to_have_text("By link?")
-    visitor.wait_idle()
-    run = all_runs.engine.runs[-1]
-    assert (run.problem.question, run.settings.threshold) == ("By link?", tau)
-    visitor.leave()
 
 
 def wait_written(page: Page) -> None:

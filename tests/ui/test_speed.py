@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page
 
 from citer_core.trace import event_to_dict
 from citer_core.types import Candidate, TokenEvent
@@ -86,52 +86,23 @@ KINDS: dict[str, dict[str, Any]] = {
         "values": [1500 + i for i in range(N_STEPS)],
         "reached": "viewer.frame === null && viewer.view.shown === value",
     },
-    "scrub jump": {
-        "selector": ".cv-playback input[type=range]",
-        "values": [(i * 1777) % N_TOKENS for i in range(1, N_STEPS + 1)],
-        "reached": "viewer.frame === null && viewer.view.shown === value",
-    },
-    "tau step": {
-        "selector": SLIDER,
-        "values": [round(0.51 + i % 40 / 100, 2) for i in range(N_STEPS)],
-        "reached": TAU_THERE,
-    },
     "tau jump": {"selector": SLIDER, "values": RANDOM, "reached": TAU_THERE},
 }
 
 
-def check_waits(page: Page, kind: str, limit_ms: float, words: str) -> None:
-    """All but one in twenty of these steps are on the screen within the limit."""
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_a_step_is_on_the_screen_within_a_tenth_of_a_second(visit: Callable[..., Visitor], kind: str) -> None:
+    page = visit().page
+    long_run(page)
+    page.evaluate("window.citer.viewer.pin(1200)")
     p95s: list[float] = []
     # Whatever else the machine does is no fault of the page: it gets another try, and every one is said.
-    while len(p95s) < N_TRIES and min(p95s, default=limit_ms) >= limit_ms:
+    while len(p95s) < N_TRIES and min(p95s, default=LIMIT_MS) >= LIMIT_MS:
         waits = sorted(page.evaluate(TIMED, KINDS[kind]))
         assert len(waits) == N_STEPS and waits[0] > 0
         p95s.append(waits[int(0.95 * N_STEPS)])
-        print(f"{kind}, {words}: median {statistics.median(waits):.1f} ms, p95 {p95s[-1]:.1f} ms")
-    assert min(p95s) < limit_ms
-
-
-@pytest.mark.parametrize("kind", list(KINDS))
-@pytest.mark.parametrize("pinned", [False, True], ids=["", "pinned"])
-def test_a_step_is_on_the_screen_within_a_tenth_of_a_second(
-    visit: Callable[..., Visitor], kind: str, pinned: bool
-) -> None:
-    page = visit().page
-    long_run(page)
-    if pinned:
-        page.evaluate("window.citer.viewer.pin(1200)")
-    check_waits(page, kind, LIMIT_MS, f"{N_TOKENS:,} tokens{', one pinned' if pinned else ''}")
-
-
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.startswith("tau")])
-def test_tau_repaints_500_tokens_within_a_twentieth_of_a_second(visit: Callable[..., Visitor], kind: str) -> None:
-    visitor = visit()
-    long_run(visitor.page, 500)
-    expect(visitor.page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
-    before = list(visitor.requests)
-    check_waits(visitor.page, kind, 50, "500 tokens")
-    assert visitor.requests == before
+        print(f"{kind}, {N_TOKENS:,} tokens: median {statistics.median(waits):.1f} ms, p95 {p95s[-1]:.1f} ms")
+    assert min(p95s) < LIMIT_MS
 
 
 def test_a_thousand_streamed_tokens_take_a_second_and_a_half_of_the_main_thread(

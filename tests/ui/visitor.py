@@ -113,12 +113,6 @@ class Visitor:
         type_over(number, f"{tau:g}")
         number.press("Enter")
 
-    def begins(self) -> None:
-        """Uses the page for the first time, and waits for what it fetches then."""
-        expect(self.page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
-        self.page.mouse.move(1, 1)
-        expect(self.page.locator("#cx-problems option")).to_have_count(400)
-
     def rest(self) -> None:
         """Gives the page time for what it puts off."""
         self.page.evaluate("new Promise((done) => requestIdleCallback(done, { timeout: 1000 }))")
