@@ -7,28 +7,14 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import expect
 
+from tests.sampling import few_or_all
 from tests.traces import opening_run
-from tests.ui.axe import overflow
+from tests.ui.axe import sound
 from tests.ui.conftest import on_one_host
 from tests.ui.visitor import Visitor
 
 pytestmark = pytest.mark.ui
 Enter = Callable[..., Visitor]
-# Of a grid of points of what the tour speaks of: the share that is in the window, and how many lie under the card.
-SEEN = """() => {
-  const [here, card] = [".cx-tour-here", ".citer-tour"].map((name) => document.querySelector(name));
-  const { left, top, width, height } = here.getBoundingClientRect();
-  let [inside, covered] = [0, 0];
-  for (let i = 0; i < 144; i++) {
-    const [x, y] = [left + ((i % 12) + 0.5) * width / 12, top + (Math.floor(i / 12) + 0.5) * height / 12];
-    const hit = document.elementFromPoint(x, y); // null outside of the window
-    if (!hit) continue;
-    inside++;
-    if (card.contains(hit)) covered++;
-  }
-  return { inside: inside / 144, covered };
-}"""
-
 # What has the focus, and whether it or the frame around it looks otherwise than without.
 STOP = """() => {
   const node = document.activeElement;
@@ -50,14 +36,14 @@ STOP = """() => {
   return { name: text.trim().replace(/\\s+/g, ' '), kind: node.className, seen: differs, inView };
 }"""
 ON_THE_WAY = (
-    "Explore", "API", "Tour", "Present", "Copy link", "Play", "SLM wrote it", "LLM wrote it", "certainty",
+    "Explore", "Tour", "Present", "Copy link", "Play", "SLM wrote it", "LLM wrote it", "certainty",
     "Generate", "Another one", "Tokens shown", "Playback speed", "Search the text", "Budget", "Find τ", "Seconds",
     "Trace (JSON)", "Page (HTML)", "Open a trace",
 )  # fmt: skip
-ON_A_PHONE = ("Menu", *ON_THE_WAY[5:])
+ON_A_PHONE = ("Menu", *ON_THE_WAY[4:])
 
 # Views that are presented, each with something that it shows.
-PRESENTED = (("Compare", ".cq-column"), ("Evidence", ".ce-plot[data-drawn]"), ("Learn", ".cx-glossary"))
+PRESENTED = (("Compare", ".cq-column"), ("Learn", ".cx-glossary"))
 
 
 @pytest.fixture(autouse=True)
@@ -81,8 +67,6 @@ def test_every_step_of_the_tour_ends_when_it_has_been_done(enter: Enter, look: d
         expect(here).to_have_count(1)
         expect(here).to_be_in_viewport()
         expect(card).to_be_in_viewport(ratio=0.99)
-        seen = page.evaluate(SEEN)
-        assert seen["covered"] == 0 and seen["inside"] > 0.3, (number, seen)
 
     def next_step(number: int) -> None:
         """What was done is seen first; the tour goes on when one wants it to."""
@@ -91,13 +75,11 @@ def test_every_step_of_the_tour_ends_when_it_has_been_done(enter: Enter, look: d
         at_step(number)
 
     at_step(1)
+    sound(page, ".citer-tour")
     page.locator('.cx-preset[data-file="capital.json"]').click()
     next_step(2)
     page.locator(".cv-key-button").nth(1).click()
     next_step(3)
-    page.locator(".cv-key-button").nth(1).click()  # acting elsewhere does not end a step
-    page.wait_for_timeout(400)
-    at_step(3)
     visitor.tokens.nth(2).click()
     next_step(4)
     page.locator(".cv-text").press("]")
@@ -113,41 +95,14 @@ def test_every_step_of_the_tour_ends_when_it_has_been_done(enter: Enter, look: d
     visitor.head("#cx-copy-link")
     card.get_by_role("button", name="Next").click()
     expect(card).to_have_attribute("data-step", "end")
-    assert overflow(page) == 0
     page.get_by_role("button", name="Close").click()
     expect(card).to_have_count(0)
     visitor.wait_idle()
 
 
-@on_one_host("served")
-def test_the_tour_by_keyboard_skipped_and_ended(enter: Enter) -> None:
-    page = enter().page
-    page.locator("#cx-tour").press("Enter")
-    card = page.locator(".citer-tour")
-    expect(page.locator(".ct-title")).to_be_focused()
-    page.keyboard.press("F6")
-    expect(page.locator(".cv-play")).to_be_focused()
-    page.keyboard.press("F6")
-    expect(page.get_by_role("button", name="Skip this step")).to_be_focused()
-    page.keyboard.press("Enter")
-    page.keyboard.press("Enter")
-    expect(card).to_have_attribute("data-step", "3")
-    page.get_by_role("button", name="Go there").press("Enter")
-    expect(page.locator(".cv-t[tabindex]")).to_be_focused()
-    page.keyboard.press("Enter")
-    expect(card.locator(".ct-place")).to_contain_text("done ✓")
-    page.keyboard.press("F6")
-    expect(page.get_by_role("button", name="Next", exact=True)).to_be_focused()
-    page.keyboard.press("Enter")
-    expect(card).to_have_attribute("data-step", "4")
-    page.keyboard.press("Escape")
-    expect(card).to_have_count(0)
-    expect(page.locator("#cx-tour")).to_be_focused()
-
-
 @on_one_host("static")
-def test_presenting_by_keys_and_in_every_view(enter: Enter, is_served: bool) -> None:
-    visitor = enter()
+def test_presenting_by_keys_and_in_every_view(enter: Enter) -> None:
+    visitor = enter(width=1920)
     page = visitor.page
     tau = opening_run().settings.threshold
     page.locator("#cx-present").click()
@@ -155,7 +110,6 @@ def test_presenting_by_keys_and_in_every_view(enter: Enter, is_served: bool) -> 
     title = page.locator(".cp-title")
     page.keyboard.press("n")
     expect(title).not_to_have_text("Change at the bakery")
-    assert title.inner_text() in (page.locator(".cx-preset").nth(1).text_content() or "")
     page.keyboard.press("p")
     expect(title).to_have_text("Change at the bakery")
     page.keyboard.press("]")
@@ -163,59 +117,37 @@ def test_presenting_by_keys_and_in_every_view(enter: Enter, is_served: bool) -> 
     page.keyboard.press("-")
     expect(page.locator(".cp-tau")).to_have_text(f"τ {tau - 0.05:.2f}")
     expect(page.locator(".cv-notice")).to_contain_text(f"τ {tau - 0.05:.2f}")
-    if not is_served:  # where the browser writes the text anew, it is the same run
-        expect(page.locator(".cv-mode")).to_have_text("Rewritten here", timeout=30_000)
     page.keyboard.press("r")
     expect(page.locator(".cp-tau")).to_have_text(f"τ {tau:.2f}")
     page.keyboard.press("?")
     expect(page.locator(".cp-keys")).to_be_visible()
-    assert overflow(page) == 0
+    sound(page)
     page.keyboard.press("Escape")
     expect(page.locator(".cv-t[data-pinned]")).to_have_count(0)
     page.keyboard.press("Escape")
     expect(page.locator(".citer-presenter")).to_have_count(0)
     expect(page.locator("#cx-present")).to_be_focused()
 
-    # A wide screen and a narrow one cut nothing of the inspector.
-    for width in (1920, 1280):
-        page.set_viewport_size({"width": width, "height": 900})
-        visitor.tokens.nth(5).click()
-        page.locator("#cx-present").click()
-        expect(page.locator("#cx-controls")).to_be_hidden()
-        cut = page.evaluate("""() => [...document.querySelectorAll(".cv-inspector, .cv-inspector-body > *")]
-          .filter((node) => node.scrollWidth > node.clientWidth + 1).map((node) => node.className)""")
-        assert cut == []
-        for _ in range(2):
-            page.keyboard.press("Escape")  # the token that is pinned, and the presentation
-        expect(page.locator(".citer-presenter")).to_have_count(0)
-
     for view, seen in PRESENTED:
         visitor.open_view(view)
         part = page.locator(seen).first
         expect(part).to_be_visible()
-        plain = part.evaluate("(node) => node.currentCSSZoom")
         page.locator("#cx-present").click()
         expect(part).to_be_visible()
         expect(page.locator(".cx-header")).to_be_hidden()
         expect(page.locator(".cp-title")).to_have_text(view)
-        expect(page.locator(".cp-tau")).to_be_empty()
-        if view != "Evidence":  # a chart keeps its size, so that it knows where a pointer is, and has larger type
-            assert part.evaluate("(node) => node.currentCSSZoom") == pytest.approx(1.4 * plain)
-        else:
-            expect(part.locator(".xtick text").first).to_have_css("font-size", f"{12 * 1.4:.4g}px")
-        assert overflow(page) == 0
-        page.keyboard.press("n")  # of a run; here it is nothing
         page.keyboard.press("Escape")
         expect(page.locator(".citer-presenter")).to_have_count(0)
         expect(part).to_be_visible()
 
 
 @on_one_host("static")
-def test_every_stop_of_the_tab_key_can_be_seen(enter: Enter, look: dict[str, object]) -> None:
-    visitor = enter(**look)
+@pytest.mark.parametrize("width", few_or_all(1280, 390))
+def test_every_stop_of_the_tab_key_can_be_seen(enter: Enter, width: int) -> None:
+    visitor = enter(width=width)
     page = visitor.page
     visitor.ready()
-    way = ON_THE_WAY if look["width"] == 1280 else ON_A_PHONE
+    way = ON_THE_WAY if width == 1280 else ON_A_PHONE
     stops = []
     for _ in range(80):
         page.keyboard.press("Tab")
@@ -234,26 +166,23 @@ def test_every_stop_of_the_tab_key_can_be_seen(enter: Enter, look: dict[str, obj
     # Nothing catches the keyboard: Shift and Tab lead back.
     page.keyboard.press("Shift+Tab")
     assert page.evaluate(STOP)["name"] == names[-2]
-
-
-@on_one_host("served")
-def test_arrows_go_along_a_row_of_cards_and_enter_plays_one(enter: Enter) -> None:
-    page = enter().page
+    # Arrows go along a row of cards, and Enter plays one.
     cards = page.locator(".cx-preset")
     cards.first.focus()
-    for key, place in (("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("End", -1), ("ArrowRight", -1),
-                       ("Home", 0), ("ArrowLeft", 0), ("ArrowRight", 1)):  # fmt: skip
+    for key, place in (("ArrowRight", 1), ("End", -1), ("ArrowRight", -1), ("Home", 0), ("ArrowRight", 1)):
         page.keyboard.press(key)
         expect(cards.nth(place)).to_be_focused()
     page.keyboard.press("Enter")
     expect(cards.nth(1)).to_have_attribute("aria-pressed", "true")
-    # A row that has the focus itself, as scrolling ones do in some browsers, changes nothing.
-    page.evaluate("""() => { const row = document.querySelector('.cx-presets'); row.tabIndex = 0; row.focus(); }""")
-    expect(page.locator(".cx-presets").first).to_be_focused()
-    page.keyboard.press("Tab")
-    expect(cards.nth(1)).to_be_focused()
-    page.evaluate("document.querySelector('.cx-presets').removeAttribute('tabindex')")
-    # Back in the row, one is where one was.
-    page.keyboard.press("Tab")
-    page.keyboard.press("Shift+Tab")
-    expect(cards.nth(1)).to_be_focused()
+    # The tour by keyboard: F6 leads from its card to what it speaks of and back.
+    if width == 1280:
+        page.locator("#cx-tour").press("Enter")
+        expect(page.locator(".ct-title")).to_be_focused()
+        page.keyboard.press("F6")
+        expect(page.locator(".cv-play")).to_be_focused()
+        page.keyboard.press("F6")
+        expect(page.get_by_role("button", name="Skip this step")).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.locator(".citer-tour")).to_have_attribute("data-step", "2")
+        page.keyboard.press("Escape")
+        expect(page.locator("#cx-tour")).to_be_focused()
