@@ -12,7 +12,6 @@ from citer_core.comparison import COMPARISONS, Comparison
 from tests.ui.visitor import Visitor
 
 FOLDER = ASSETS / "comparisons"
-FIRST = COMPARISONS.read(FOLDER)[0]
 pytestmark = pytest.mark.ui
 
 
