@@ -6,7 +6,6 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -78,15 +77,14 @@ def test_thirty_students_are_one_heat_map_equal_to_what_was_sent(browser: Browse
         visitor.leave()
 
 
-def test_a_room_brings_what_is_sent_and_keeps_nothing(visit: Callable[..., Visitor], served: Served) -> None:
-    teacher, student = (visit().page for _ in range(2))
-    teacher.goto(f"{served.url}?view=class")
+def test_a_room_brings_what_is_sent_and_keeps_nothing(browser: Browser, served: Served) -> None:
+    visitors = [Visitor(browser, f"{served.url}?{what}") for what in ("view=class", "lesson=look-back")]
+    teacher, student = (visitor.page for visitor in visitors)
     teacher.get_by_role("button", name="Open a room").click(timeout=20_000)
     room = teacher.locator(".cc-room .cc-code")
     expect(room).to_have_text(re.compile(r"^[0-9A-HJKMNP-TV-Z]{6}$"))
     code = room.inner_text()
     # One of them by hand, at the end of a lesson.
-    student.goto(f"{served.url}?lesson=look-back")
     go = student.locator(".citer-lesson .ls-act .ls-go")
     scale = student.locator(".citer-lesson input[type=range]")
     expect(scale).to_be_visible(timeout=20_000)
@@ -123,3 +121,6 @@ def test_a_room_brings_what_is_sent_and_keeps_nothing(visit: Callable[..., Visit
     teacher.get_by_role("button", name="Close the room").click()
     expect(teacher.locator(".cc-room")).to_contain_text("nothing of it is kept")
     expect(teacher.locator(".cc-count")).to_have_text("11")  # the teacher's page has what it read
+    for visitor in visitors:
+        visitor.leave()
+        assert visitor.complaints == []

@@ -130,7 +130,7 @@ def test_generate_flip_branch_and_probe(enter: Enter, engine: Engine) -> None:
 
 @on_one_host("static")
 def test_what_a_person_may_do_with_a_recorded_run_needs_no_request(enter: Enter) -> None:
-    """Search, a budget, what a figure counts, a price, and the way to the glossary."""
+    """Search, a budget, what a figure counts and a price; then a problem is found, and a word in the glossary."""
     visitor = enter()
     page = visitor.page
     visitor.ready()
@@ -174,6 +174,8 @@ def test_what_a_person_may_do_with_a_recorded_run_needs_no_request(enter: Enter)
     expect(page.locator(".cv-budget output")).to_contain_text("% of tokens by the LLM")
     assert visitor.requests == []
 
+    a_problem_is_found_by_its_number_and_by_its_words(visitor)
+
     # A word leads to the glossary on the same page.
     page.locator(".cv-figures .cv-term").click()
     here = page.locator(".cx-here")
@@ -184,16 +186,9 @@ def test_what_a_person_may_do_with_a_recorded_run_needs_no_request(enter: Enter)
     assert page.evaluate("window.isTheSame") is True
 
 
-@on_one_host("static")
-def test_a_problem_is_found_by_its_number_by_its_words_and_in_the_list(enter: Enter) -> None:
-    visitor = enter()
+def a_problem_is_found_by_its_number_and_by_its_words(visitor: Visitor) -> None:
     page = visitor.page
-    visitor.ready()
     picker, editor = page.locator("#cx-picker input"), page.locator("#cx-prompt textarea")
-    expect(picker).to_have_attribute("list", "cx-problems")
-    picker.click()
-    # The problems come when the page is first used.
-    expect(page.locator("#cx-problems option")).to_have_count(400)
     before = editor.input_value()
     for words in ("no such words anywhere", "museum"):
         picker.fill(words)
