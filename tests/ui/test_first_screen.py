@@ -9,7 +9,6 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.sampling import sampled
-from tests.traces import opening_run
 from tests.ui.axe import overflow
 from tests.ui.serving import Served
 from tests.ui.visitor import Visitor
@@ -96,41 +95,6 @@ def test_once_the_script_has_begun_nothing_is_seen_before_the_run_is_there(brows
         route.continue_()
     expect(page.locator(".citer-viewer .cv-t").first).to_be_visible(timeout=20_000)
     assert page.evaluate(IS_SEEN)
-    context.close()
-
-
-# Of the name, the question and each token: place, size, colours and text.
-WRITTEN = """(root) => [...document.querySelectorAll(`.cx-name, ${root} .cv-question, ${root} .cv-t`)].map((node) => {
-  const box = node.getBoundingClientRect();
-  const { color, backgroundColor, boxShadow, fontSize, fontWeight, fontFamily } = getComputedStyle(node);
-  const mark = node.dataset.mark ?? '';
-  return [box.x, box.y, box.width, box.height, color, backgroundColor, boxShadow, fontSize, fontWeight,
-          node.className === 'cx-name' ? '' : fontFamily, mark, node.textContent];
-})"""
-
-
-@pytest.mark.parametrize(
-    ("width", "height", "theme"), sampled([(390, 844, "dark"), (1440, 900, "dark"), (1920, 1080, "light")], 3)
-)
-def test_the_text_stands_in_the_document_as_the_page_will_write_it(
-    browser: Browser, served: Served, width: int, height: int, theme: str
-) -> None:
-    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme)  # type: ignore[arg-type]
-    context.add_init_script("localStorage.setItem('citer-text-size', '1.2')")
-    page = context.new_page()
-    script = re.compile(r"/citer/page-.*\.js")
-    held: list[Route] = []
-    page.route(script, lambda route: held.append(route))
-    page.goto(served.url, wait_until="commit")
-    page.wait_for_selector("#cx-early .cv-t")
-    early = page.evaluate(WRITTEN, "#cx-early")
-    assert held
-    assert len(early) == 2 + opening_run().n_tokens
-    for route in held:
-        route.continue_()
-    page.wait_for_selector("body[data-drawn]")
-    assert page.locator("#cx-early").count() == 0
-    assert page.evaluate(WRITTEN, ".citer-viewer") == early
     context.close()
 
 

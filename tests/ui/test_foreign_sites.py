@@ -15,30 +15,13 @@ from citer_core.models.presets import EMBEDDED, PRESETS
 from citer_core.ui.pair import offers as pair_offers
 from citer_core.web.settings import WebSettings
 from tests.fakes import FakeEngine
-from tests.ui.endpoints import JSON, function
+from tests.ui.endpoints import function
 from tests.ui.serving import Served, hosted, script
 from tests.ui.visitor import Visitor, wait_until
 
 pytestmark = pytest.mark.ui
 Make = Callable[..., Served]
 CODER = next(name for name in PRESETS if name != EMBEDDED)
-
-
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        ({}, 200),
-        ({"Origin": "SELF", "Sec-Fetch-Site": "same-origin"}, 200),
-        ({"Origin": "http://evil.example"}, 403),
-        ({"Host": "evil.example"}, 421),
-        ({"Content-Type": "text/plain"}, 415),
-    ],
-)
-def test_server_functions_are_for_our_page_and_programs(served: Served, headers: dict[str, str], status: int) -> None:
-    own = {name: value.replace("SELF", served.url.rstrip("/")) for name, value in headers.items()}
-    answer = function(served, "engine_status", None, headers={**JSON, **own})
-    assert answer.status_code == status
-    assert "access-control-allow-origin" not in answer.headers
 
 
 @pytest.fixture
