@@ -1,8 +1,8 @@
 """The fixtures of the page's tests: servers, the page as files, and browsers that notice every complaint.
 
-A test that asks for `enter` is a journey: it runs on both hosts of the page, the server with the bundled pair and the
-page as files, in Chromium, and in Firefox by `make test-firefox`. What a server alone has is tested with `visit`, on
-one with a scripted engine.
+A test that asks for `enter` is a journey, on one host of the page, the server with the bundled pair or the page as
+files, and with the slow tests on the other; in Chromium, and in Firefox by `make test-firefox`. What a server alone has
+is tested with `visit`, on one with a scripted engine.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def host(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def on_one_host(first: str) -> pytest.MarkDecorator:
-    """For what the two hosts do alike, as it only reads files: on `first`, and with the slow tests on the other too."""
+    """A journey is made on `first`, and with the slow tests on the other too."""
     other = "static" if first == "served" else "served"
     hosts = [first, pytest.param(other, marks=pytest.mark.slow)]
     return pytest.mark.parametrize("host", hosts, indirect=True, scope="session")
