@@ -55,19 +55,6 @@ def test_snapshots_grow_until_the_trace_is_complete(client: Client) -> None:
     assert snapshots[-1].finish_reason == "length"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"question": "x" * 100_000}, "100,000 characters"),
-        ({"question": "1 + 1?", "settings": {"threshold": "high"}}, "from 0 to 1"),
-        ({"question": "1 + 1?", "router": "nobody"}, "no router"),
-    ],
-)
-def test_bad_arguments_are_named(client: Client, arguments: dict[str, object], message: str) -> None:
-    with pytest.raises(AppError, match=message):
-        client.predict(**arguments, api_name="/route_trace")
-
-
 def test_a_run_is_replayed_by_trace_and_by_name(client: Client) -> None:
     text = client.predict("What is 6 times 7?", "math", '{"threshold": 0.5}', api_name="/route_trace")
     again = json.loads(client.predict(text, 0.95, api_name="/replay"))

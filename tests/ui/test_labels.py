@@ -70,7 +70,7 @@ def every_token_has_its_case_and_its_verdict_at_any_tau_without_a_request(visito
     visitor.page.get_by_role("button", name="Set τ to").click()
     visitor.page.wait_for_function(f"() => {VIEW}.view.tau === {best.tau}")
     visitor.rest()
-    assert visitor.requests == []
+    assert [url for url in visitor.requests if "plotly" not in url] == []  # charts are asked for when there is time
 
 
 def two_routers_are_compared_on_the_same_tokens(visitor: Visitor, labelled: Served) -> None:

@@ -10,14 +10,14 @@ from playwright.sync_api import Browser, expect
 
 from citer_core.errors import RouterError, ServerError
 from tests.fakes import FakeEngine
-from tests.ui.serving import HOSTILE, Served, script
+from tests.ui.serving import Served, script
 from tests.ui.visitor import Visitor, wait_until
 
 pytestmark = pytest.mark.ui
 Visit = Callable[..., Visitor]
 
 
-def test_a_run_streams_is_stopped_and_ends_whole_whatever_it_writes_and_is_lost(visit: Visit, served: Served) -> None:
+def test_a_run_streams_is_stopped_and_ends_whole(visit: Visit, served: Served) -> None:
     visitor = visit()
     page = visitor.page
     stop = page.locator("button#cx-stop")
@@ -34,28 +34,11 @@ def test_a_run_streams_is_stopped_and_ends_whole_whatever_it_writes_and_is_lost(
     assert visitor.text() == run.trace().completion
     assert page.evaluate("window.citer.viewer.trace().finish_reason") == "cancelled"
 
-    visitor.ask(f"hostile {HOSTILE}")
+    visitor.ask("A short one.")
     visitor.wait_live()
     visitor.wait_idle()
-    run = served.engine.runs[-1]
-    assert visitor.text() == run.trace().completion and run.finish_reason == "eos"
+    assert visitor.text() == served.engine.runs[-1].trace().completion
     expect(page.locator(".citer-viewer")).to_contain_text("answer 42")
-    assert "<script>window.hacked=1</script>" in page.locator(".citer-viewer").inner_text()
-    assert page.evaluate("window.hacked === undefined")
-    assert page.locator(".citer-viewer img, .citer-viewer script").count() == 0
-
-    # A lost message is fetched again.
-    page.evaluate(
-        """() => { const page = window.citer, receive = page.viewer.receive.bind(page.viewer); window.nMessages = 0;
-           page.viewer.receive = (message) => { if (window.nMessages++ % 3 !== 1) receive(message); }; }"""
-    )
-    visitor.ask("Some messages of this long story get lost.")
-    page.wait_for_function("() => window.nMessages > 9")
-    stop.click()
-    visitor.wait_idle()
-    run = served.engine.runs[-1]
-    wait_until(lambda: run.finish_reason == "cancelled")
-    wait_until(lambda: visitor.text() == run.trace().completion)
 
 
 class LateEngine(FakeEngine):
