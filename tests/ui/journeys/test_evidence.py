@@ -47,10 +47,10 @@ def test_evidence(enter: Enter) -> None:
     page.locator(f".citer-evidence [data-name='{first['name']}']").click()
     # The arena opens where the contenders of its pair meet, and keeps the focus where one chooses another place.
     arena = content["arena"][0]
-    choice = page.locator(".ce-arena").first.get_by_role("combobox", name="of the LLM's bytes")
-    expect(choice).to_have_value(str(arena["percent"]))
+    choice, level = page.locator(".ce-arena select").first, arena["levels"][1]["name"]
+    expect(choice).to_have_value(arena["level"])
     choice.focus()
-    choice.select_option(f"{arena['percents'][1]}%")
+    choice.select_option(level)
     expect(choice).to_be_focused()
     # A curve is hidden and shown by its button, and stays so on other axes and for other problems.
     drawn = plot.locator(".scatterlayer .trace")
@@ -76,7 +76,7 @@ def test_evidence(enter: Enter) -> None:
     link = parse_qs(urlsplit(page.evaluate("window.citer.views.address()")).query)
     levels = [f"at-{pair['pair']}" for pair in content["arena"]]
     assert set(link) == {"view", "pair", "kind", "axis", "curves", *levels}
-    assert link[levels[0]] == [str(arena["percents"][1])]
+    assert link[levels[0]] == [level]
 
     # A point by the keyboard: one stop for all, arrows between them, Enter opens exactly that router and tau.
     expect(plot).to_have_attribute("data-drawn", f"{first['name']} {kind} bytes_share")
