@@ -107,3 +107,22 @@ def sound(page: Page, context: str | None = None) -> None:
     small = small_targets(page, context) if page.viewport_size["width"] < 768 else []
     found = overflow(page), repeated_ids(page), small, findings(page, context)
     assert found == (0, [], [], []), found
+
+
+SIZES = """() => {
+  const UNSEEN = "svg, .cv-sr, .cl-sr";
+  const sizes = {};
+  for (const node of document.querySelectorAll(".cx-page *")) {
+    const isText = [...node.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim());
+    const box = node.getBoundingClientRect();
+    if (isText && box.height > 2 && box.width > 2 && !node.closest(UNSEEN)
+        && node.checkVisibility({ visibilityProperty: true }))
+      sizes[getComputedStyle(node).fontSize] ??= `${node.className} ${node.textContent.trim().slice(0, 30)}`;
+  }
+  return sizes;
+}"""
+
+
+def type_sizes(page: Page) -> dict[str, str]:
+    """The sizes of all text that can be seen, charts aside, each with one element that has it."""
+    return dict(page.evaluate(SIZES))

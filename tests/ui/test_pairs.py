@@ -10,11 +10,23 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from citer_core.assets import ASSETS
+from citer_core.config import AppConfig
+from citer_core.engine import Engine
 from citer_core.models.presets import PRESETS
 from citer_core.models.store import PairNeeds
+from citer_core.routing.decoder import Decoder
+from citer_core.tasks.problems import problem_from_text
+from citer_core.types import DecodeSettings
 from citer_core.ui.pair import offers as pair_offers
+from citer_core.ui.pair.engine_slot import EngineSlot
+from citer_core.ui.pair.offers import PairOffers
+from citer_core.ui.pair.switch import PairSwitch
+from citer_core.ui.server import PageServer
+from tests.core.conftest import tiny_qwen2
 from tests.fakes import FakeEngine
-from tests.ui.axe import findings, overflow
+from tests.http_visitor import free_port
+from tests.ui.axe import sound
 from tests.ui.serving import SLOW_TOKEN_S, Served, script
 from tests.ui.visitor import Visitor
 
@@ -103,7 +115,7 @@ def test_the_picker_and_what_two_sessions_see_of_a_change(come: Any, changing: S
     choose(page, "qwen2-1.5b-72b")
     expect(page.locator(".cx-pairs-plan")).to_contain_text("Too large for this machine: loading it takes 160 GB")
     expect(page.locator(".cx-pairs-load")).to_be_disabled()
-    assert overflow(page) == 0 and findings(page, ".cx-pairs") == []
+    sound(page, ".cx-pairs")
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
     expect(page.locator("#cx-pair")).to_be_focused()
@@ -174,3 +186,67 @@ def test_the_picker_and_what_two_sessions_see_of_a_change(come: Any, changing: S
     second.ask("A short one.")
     expect(second.page.locator(".citer-viewer")).to_contain_text("answer 42", timeout=15_000)
     assert gate.engines[CODER].runs[-1].router_info.name == "entropy"
+
+
+@pytest.mark.slow
+def test_two_real_pairs_of_ones_own(
+    pages: dict[str, Any], come: Any, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Models from folders that a visitor names; a stream of the first goes on, token for token, under the change."""
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(ASSETS / "models" / "tokenizer")
+    halves = []
+    for seed in range(2):
+        folder = tmp_path_factory.mktemp(f"model{seed}") / f"model{seed}"
+        tiny_qwen2(seed).save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        halves.append(str(folder))
+    first = ",".join(halves)
+    problem = problem_from_text("Tell me how many there are.", "math")
+    settings = DecodeSettings(threshold=0.5, max_new_tokens=256)
+    reference = Engine.load(first).start(problem, router="random", settings=settings)
+    expected = [event.token_id for event in reference]
+    step = Decoder.step
+
+    is_over = threading.Event()
+
+    def slow(decoder: Decoder) -> Any:
+        is_over.wait(0.02)  # a pace at which a change fits under a run
+        return step(decoder)
+
+    monkeypatch.setattr(Decoder, "step", slow)
+
+    def load(pair: str, dtype: str, download: bool, on_progress: Any) -> Engine:
+        return Engine.load(pair, dtype=dtype, on_progress=on_progress)
+
+    # Small as they are, there is room for both; of folders the size is not known beforehand.
+    monkeypatch.setattr(pair_offers, "room_for", lambda *_: "beside")
+    config = AppConfig(port=free_port(), pair=first, pairs="any")
+    slot = EngineSlot(lambda: load(first, "float32", False, lambda *_: None))
+    server = PageServer(config, slot, PairSwitch(slot, load, PairOffers(config), first, "float32"))
+    url = server.start()
+    pages[url] = server  # closed after the windows are: an open one would ask it in vain, and complain
+    slot.start()
+    streaming, changer = come(url), come(url)
+    expect(streaming.page.locator("#cx-where"), "of the bundled pair, which is not here").to_be_hidden()
+    streaming.page.locator("#cx-settings summary").click()
+    streaming.page.locator("#cx-router select").select_option("random")
+    streaming.page.locator("#cx-tau input[type=number]").fill("0.5")
+    streaming.ask("Tell me how many there are.")
+    streaming.wait_live()
+    open_picker(changer.page)
+    for label, folder in (("SLM", halves[1]), ("LLM", halves[0])):
+        changer.page.locator(f'.cx-pairs input[aria-label="{label}"]').fill(folder)
+    changer.page.locator('.cx-pairs input[value="float32"]').check()
+    for label, folder in (("SLM", halves[1]), ("LLM", halves[0])):
+        expect(changer.page.locator(f'.cx-pairs input[aria-label="{label}"]')).to_have_value(folder)
+    changer.page.locator(".cx-pairs-load").click()
+    expect(changer.page.locator(".cx-pairs-state")).to_have_text("model1 / model0 is loaded.", timeout=30_000)
+    assert streaming.page.evaluate("window.citer.isLive"), "the change was done under a run"
+    is_over.set()
+    streaming.wait_idle()
+    tokens = streaming.page.evaluate("window.citer.viewer.events.map((event) => event.token_id)")
+    assert tokens == expected
+    expect(streaming.page.locator("#cx-pair")).to_have_text("model1 / model0", timeout=15_000)
+    assert slot.status()["pair"] == "model1 / model0"
