@@ -23,6 +23,7 @@ from citer_core.routing.routers.training_free import MaxProbabilityRouter
 from citer_core.types import DecodeSettings
 from tests.core.conftest import tiny_qwen2
 from tests.own_time import OwnTime
+from tests.sampling import sampled
 
 gguf = pytest.importorskip("gguf")
 
@@ -112,7 +113,7 @@ def test_a_conversion_notes_its_files_and_a_changed_one_is_not_loaded(tiny_file)
         load_pair(f"{tiny_file},{tiny_file}")
 
 
-@pytest.mark.parametrize("damage", ["layers", "NaN", "truncated", "missing", *gguf_conversion.SIZES])
+@pytest.mark.parametrize("damage", sampled(["layers", "NaN", "truncated", "missing", *gguf_conversion.SIZES], 4))
 def test_a_damaged_gguf_file_is_not_converted(tmp_path, damage):
     path, model = tmp_path / "bad.gguf", tiny_qwen2(1)
     if damage == "layers":
