@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import random
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +14,7 @@ from citer_core.cli.main import main
 from citer_core.embedded.publish import FORMATS
 from citer_core.engine import Engine
 from citer_core.errors import DatasetError, GateError
-from citer_core.evaluation.metrics import pack, paired_difference, unpack
+from citer_core.evaluation.metrics import paired_difference, unpack
 from citer_core.evaluation.run_book import KeptRun, RunBook, share_of
 from citer_core.evidence import plan as plans
 from citer_core.evidence.accuracy import named_routers, tally
@@ -117,15 +116,6 @@ def test_decisive_tokens_save_whatever_the_llm_can_solve(engine, n_each):
     assert share_of(runs) < 0.1
 
 
-def test_bits_there_and_back():
-    rng = random.Random(0)
-    for n in (1, 7, 8, 9, 200):
-        flags = [rng.random() < 0.5 for _ in range(n)]
-        assert unpack(pack(flags), n).tolist() == flags
-    with pytest.raises(ValueError, match="8 flags"):
-        unpack("ff", 9)
-
-
 def test_a_paired_interval_is_that_of_problems_drawn_again():
     rng = np.random.default_rng(1)
     first, second = rng.random(400) < 0.8, rng.random(400) < 0.7
@@ -178,12 +168,6 @@ def test_a_kept_run_there_and_back():
     assert [run.is_of(tau) for tau in (0.25, math.nextafter(0.25, 1), 0.75, 0.76, 1.0)] == [
         False, True, True, False, False,
     ]  # fmt: skip
-
-
-def test_further_seeds_and_variations_are_compared_at_fewer_shares():
-    plan = EvidencePlan(shares=(0.03, 0.05, 0.1))
-    assert plan.shares_at(is_main=True) == plan.shares and plan.shares_at(is_main=False) == (0.05, 0.1)
-    assert EvidencePlan(shares=(0.3,)).shares_at(is_main=False) == (0.3,), "some share is better than none"
 
 
 def test_what_is_compared_and_what_of_it_the_page_has(tiny_pair):

@@ -89,15 +89,6 @@ def test_the_lead_compares_the_points_nearest_to_the_share(stored):
     assert f"which needs no training, has {free.accuracy:.1%}." in lead(regime, "CommonsenseQA")[0]
 
 
-def test_the_lead_has_each_round_by_its_name(stored):
-    regime = stored["varied-wording"]
-    said, more = lead(regime, "math")
-    at = {name: regime.at("math", name, 0.1) for name in ("citer", "citer-2", "max-probability")}
-    assert f"CITER has {at['citer'].accuracy:.1%} right after one round and {at['citer-2'].accuracy:.1%} after" in said
-    assert f"has {at['max-probability'].accuracy:.1%}" in said
-    assert f"CITER after two rounds moves {at['citer-2'].bytes_share:.0%}" in more
-
-
 def test_what_is_said_where_tau_is_offered_is_what_the_evidence_has(stored):
     assert json.loads(FILE.read_text(encoding="utf-8")) == computed_advice(), (
         "python -m citer_core.evidence.advice writes it"

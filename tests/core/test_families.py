@@ -11,7 +11,7 @@ import torch
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
 from citer_core.assets import ASSETS
-from citer_core.errors import ModelFileError, PairError
+from citer_core.errors import ModelFileError
 from citer_core.models.checkpoint import load_model
 from citer_core.models.pair import ModelPair, load_pair
 from citer_core.routing.decode import decode, decode_batch
@@ -182,11 +182,6 @@ def test_a_pipe_is_no_configuration_and_too_many_added_tokens_are_refused(tmp_pa
     (llm / "tokenizer_config.json").write_text(json.dumps([{"single_word": False}] * 20_001))
     with pytest.raises(ModelFileError, match=r"adds more than 20,000 tokens"):
         load_pair(f"{llm},{llm}")
-
-
-def test_a_comma_in_a_path_is_named(tmp_path):
-    with pytest.raises(PairError, match="comma parts the two"):
-        load_pair(f"{tmp_path}/com,ma,{tmp_path}/b")
 
 
 def test_masks_that_old_versions_saved_are_passed_over(tmp_path):

@@ -32,7 +32,7 @@ def pair(engine):
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory):
     """Eight multiple-choice rows without chains."""
-    lines = (ASSETS / "datasets" / "mc.jsonl").read_text(encoding="utf-8").splitlines()[:8]
+    lines = (ASSETS / "datasets" / "mc.jsonl").read_text(encoding="utf-8").splitlines()[8:16]
     path = tmp_path_factory.mktemp("bare") / "bare.jsonl"
     rows = [{name: value for name, value in json.loads(line).items() if name != "cot"} for line in lines]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

@@ -125,14 +125,6 @@ def test_ends_of_text_the_end_of_the_context_and_a_stop(tiny_pair):
         assert (len(events), reason) == (n_steps, "cancelled")
 
 
-def test_the_room_is_as_long_as_the_context(tiny_pair):
-    prompt = [7 + i % 90 for i in range(511)]
-    settings = DecodeSettings(threshold=0.3, max_new_tokens=60)
-    expected = decoded(tiny_pair, EntropyRouter(), prompt, settings)
-    assert len(expected[0]) == 1
-    assert_same(decoded(tiny_pair.with_graphs(), EntropyRouter(), prompt, settings), expected)
-
-
 def test_runs_side_by_side_and_runs_that_are_left(endless):
     pair, settings = endless.with_graphs(), DecodeSettings(threshold=0.3, max_new_tokens=30)
     router, prompts = EntropyRouter(), random_prompts(4)
