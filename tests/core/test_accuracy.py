@@ -12,11 +12,9 @@ from citer_core.engine import Engine
 from citer_core.evaluation import run_book
 from citer_core.evaluation.accuracy import (
     Accuracy,
-    OperatingPoint,
     right_alone,
     search_threshold,
 )
-from citer_core.evaluation.metrics import wilson_interval
 from citer_core.evaluation.run_book import RunBook, operating_points, point_of, threshold_for
 from citer_core.routing.routers import training_free_routers
 from citer_core.routing.routers.citer import CiterRouter
@@ -60,15 +58,6 @@ def test_a_point_adds_up_what_single_runs_say(engine):
         assert point.measured_s > 0
     assert (points[0].llm_token_share, points[2].llm_token_share) == (0.0, 1.0)
     assert points[0].bytes_share < points[1].bytes_share < points[2].bytes_share and points[2].bytes_share > 1.0
-
-
-def test_accuracies_in_the_form_of_cards():
-    low, high = wilson_interval(45, 60)
-    assert Accuracy(60, 45).to_dict() == {
-        "n": 60, "n_correct": 45, "share": 0.75, "interval_95": [round(low, 4), round(high, 4)],
-    }  # fmt: skip
-    point = OperatingPoint(0.5, Accuracy(4, 1), 9, 1 / 3, 1234.5, 6789.1, 0.123456, 1.23456).to_dict()
-    assert point["accuracy"] == Accuracy(4, 1).to_dict() and point["llm_token_share"] == pytest.approx(1 / 3, abs=1e-4)
 
 
 @pytest.mark.parametrize("which", sampled(["slm", "llm"], 2))

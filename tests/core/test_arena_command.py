@@ -11,16 +11,15 @@ from citer_core.cli import arena
 from citer_core.cli.main import main
 from citer_core.evidence import contender
 from citer_core.evidence.arena import arenas
-from citer_core.evidence.regimes import of_parts, regimes
+from citer_core.evidence.regimes import of_parts
 from tests.core.stored_evidence import N, every_part
 
 
-def test_what_is_stored_is_told_without_a_model(capsys, monkeypatch):
+def test_what_is_stored_is_told_without_a_model(stored, capsys, monkeypatch):
     monkeypatch.setattr(arena, "load_engine", lambda *_: pytest.fail("a model was loaded"))
     assert main(["arena"]) == 0
     out = capsys.readouterr().out
-    own = next(iter(regimes()))
-    for one in arenas(own):
+    for one in arenas(next(iter(stored.values()))):
         table = out.split(f"{one.kind}, n = {one.n:,}")[1].split("\n\n")[0]
         for standing in one.standings(0.2):
             assert f"| {standing.label} " in table and f"{standing.gap:.1%}" in table
@@ -58,12 +57,12 @@ def test_a_router_of_ones_own_stands_among_the_others(engine, tmp_path, capsys, 
     assert capsys.readouterr().out == first
 
 
-def test_the_ends_of_the_gap_and_oracles_are_no_contenders(engine, tmp_path):
+def test_the_ends_of_the_gap_and_oracles_are_no_contenders(stored, engine, tmp_path):
     for name in ("always-slm", "always-llm", "disagreement"):
         with pytest.raises(contender.SettingError, match="is no contender"):
-            contender.measured_among([next(iter(regimes()))], engine, [name], tmp_path, print)
+            contender.measured_among([*stored.values()], engine, [name], tmp_path, print)
 
 
-def test_a_pair_of_which_nothing_is_stored_is_told_so(engine):
+def test_a_pair_of_which_nothing_is_stored_is_told_so(stored):
     with pytest.raises(contender.SettingError, match="measure yours with `evaluate`"):
-        contender.of_pair(list(regimes()), "another")
+        contender.of_pair([*stored.values()], "another")

@@ -205,7 +205,7 @@ def test_both_say_the_same_of_a_finished_text(engine: Engine, asked: Asked, answ
                 assert mine[top][0] == pytest.approx(its[top][0], abs=CONFIDENCE)
 
 
-@pytest.mark.parametrize("n_labelled", few_or_all(3, 12))
+@pytest.mark.parametrize("n_labelled", few_or_all(2, 12))
 def test_both_give_a_run_the_same_cases_and_labels(engine: Engine, n_labelled: int) -> None:
     """Also where neither model is right, so that the SLM has to go on alone, and where no solution is known."""
     book = ProblemBook.bundled()
@@ -225,7 +225,7 @@ def test_both_give_a_run_the_same_cases_and_labels(engine: Engine, n_labelled: i
         ours = truth_message(engine, book.row(problem), problem.data_type, ids)
         assert theirs == ours, problem.id
         n_case_3 += ours.get("case", "").count("3")
-    assert n_case_3 >= n_labelled - 2 and "why" in ours
+    assert n_case_3 >= max(1, n_labelled - 2) and "why" in ours
 
 
 @pytest.mark.slow

@@ -12,14 +12,12 @@ from citer_core.comparison import COMPARISONS, Comparison, compare, record_compa
 from citer_core.cost import H100_SXM
 from citer_core.engine import Engine
 from citer_core.errors import TraceError
-from citer_core.models.pair import ModelPair
 from citer_core.models.presets import parse_pair
 from citer_core.recording import RecordingPlan, read_plans
 from citer_core.routing.routers.training_free import EntropyRouter, MaxProbabilityRouter
 from citer_core.speculation import Drafting
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings, writer_alone
-from tests.core.conftest import tiny_qwen2
 from tests.sampling import sampled
 
 PLANS = [
@@ -102,28 +100,12 @@ def test_what_is_there_is_left_alone_and_what_changed_is_not(engine, tmp_path, m
     assert started
 
 
-def test_comparisons_of_another_pair_stay(engine, tmp_path, tokenizer):
-    recorded(engine, tmp_path)
-    pair = ModelPair.assemble("other", tiny_qwen2(5), tiny_qwen2(6), tokenizer)
-    other = Engine(pair, {"max-probability": MaxProbabilityRouter()})
-    plan = dataclasses.replace(PLANS[0], file="c.json")
-    recorded(other, tmp_path, [plan], routers=ROUTERS[:1])
-    assert {entry["file"] for entry in COMPARISONS.read(tmp_path)} == {"a.json", "b.json", "c.json"}
-
-
 @pytest.mark.parametrize("change", [{"schema_version": 2}, {"runs": []}, {"title": None}, {"speculative": {}}])
 def test_what_is_no_comparison_is_refused(tmp_path, change):
     stored, path = FOLDER / next(iter(STORED)), tmp_path / "a.json"
     path.write_text(json.dumps(json.loads(stored.read_text()) | change), encoding="utf-8")
     with pytest.raises(TraceError):
         Comparison.read(path)
-
-
-@pytest.mark.parametrize("index", ["{", "[1]", '[{"file": "../a.json", "title": "", "subtitle": "", "pair": ""}]'])
-def test_a_damaged_index_is_refused(tmp_path, index):
-    (tmp_path / "index.json").write_text(index, encoding="utf-8")
-    with pytest.raises(TraceError, match="python -m citer_core compare"):
-        COMPARISONS.read(tmp_path)
 
 
 # ---------------------------------------------------------------- what is stored with the project

@@ -232,6 +232,7 @@ def test_every_router_of_the_project_is_tried():
     assert {*ROUTERS} == {*training_free_routers(), *stored_kinds()}
 
 
+@pytest.mark.parametrize("pair", sampled(FAMILIES, 4), indirect=True)
 @pytest.mark.parametrize(("name", "sampled_how"), sampled(itertools.product(ROUTERS, SAMPLINGS), 5))
 def test_every_way_is_the_rule(pair, name, sampled_how):
     """One at a time, replayed, in a batch, from a memory, and from the middle of another run."""
@@ -293,8 +294,8 @@ def test_an_llm_on_a_server(pair):
 @pytest.mark.parametrize(("tau", "which"), [(0.0, "slm"), (1.0, "llm")])
 def test_the_two_ends_of_tau_are_generate(tiny_pair, tau, which):
     """Both models' own text up to its end, one prompt at a time and many; every event with its candidates."""
-    expected = [generated(getattr(tiny_pair, which), prompt, 25) for prompt in PROMPTS]
-    router, how = MaxProbabilityRouter(), DecodeSettings(tau, 25)
+    expected = [generated(getattr(tiny_pair, which), prompt, 16) for prompt in PROMPTS]
+    router, how = MaxProbabilityRouter(), DecodeSettings(tau, 16)
     events = [decoded(tiny_pair, router, prompt, how)[0] for prompt in PROMPTS]
     assert [[event.token_id for event in run] for run in events] == expected
     many = {s.index: s.token_ids for s in decode_batch(tiny_pair, router, PROMPTS, how, batch_size=3)}

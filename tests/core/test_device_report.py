@@ -33,7 +33,7 @@ SMALLEST = dataclasses.replace(
     shapes.tiny_plan(),
     shapes=shapes.TINY_SHAPES[:1],
     n_prompts=2,
-    n_checked=6,
+    n_checked=4,
     n_rounds=1,
     contexts=(16, 32),
     n_prompt=8,

@@ -173,16 +173,6 @@ def test_a_killed_training_ends_with_the_same_weights(tmp_path, tokenizer, monke
         assert torch.equal(a, b), name
 
 
-def test_training_starts_from_given_weights(tmp_path, tokenizer):
-    """No step from some weights are those weights."""
-    first = pretrain.build_model(dataclasses.replace(TINY, seed=3), tokenizer)
-    save_file({k: v.bfloat16() for k, v in first.state_dict().items() if k != "lm_head.weight"}, tmp_path / "first")
-    untrained = dataclasses.replace(TINY, n_steps=0)
-    model = pretrain.pretrain(untrained, tokenizer, tmp_path / "work", first_weights=tmp_path / "first")
-    for (name, a), b in zip(first.state_dict().items(), model.state_dict().values(), strict=True):
-        assert torch.equal(a.bfloat16().float(), b), name
-
-
 @pytest.mark.parametrize("mean_of", sampled([2, 1], 2))
 def test_a_recipe_goes_on_with_the_next(tmp_path, tokenizer, monkeypatch, mean_of):
     """What is published is the second training's model, which began with the weights of the first; or their mean."""

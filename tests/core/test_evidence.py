@@ -83,9 +83,9 @@ def test_a_book_that_is_opened_again_decodes_nothing_twice(engine, asked, tmp_pa
 def test_many_points_are_those_of_one_at_a_time(engine, asked, tmp_path):
     """Problems go through all points four at a time; what was known before a kill is not decoded again."""
     points = [("citer", 0.5), ("disagreement", 0.5), ("max-probability", 0.6), ("citer", 0.2)]
-    plan = replace(PLAN, max_new_tokens=24)
+    plan = replace(PLAN, max_new_tokens=12)
     told = []
-    with RunBook(engine, tmp_path / "runs.jsonl", max_new_tokens=24, batch_size=2) as book:
+    with RunBook(engine, tmp_path / "runs.jsonl", max_new_tokens=12, batch_size=2) as book:
         book.runs("citer", ProblemSet(asked.name, asked.data_type, asked.problems[:3]), 0.5)
         book.fill(asked, points, lambda numbers, n_points: told.append((numbers.stop, n_points)))
         n_decoded = book.n_decoded
@@ -96,7 +96,7 @@ def test_many_points_are_those_of_one_at_a_time(engine, asked, tmp_path):
         for run, trace in zip(runs, fresh(engine, asked, router, tau, plan), strict=True):
             assert (run.n_tokens, run.n_llm_tokens) == (trace.n_tokens, trace.n_llm_tokens)
             assert run.is_right == trace.answer.is_correct and run.work == Workload.of(trace.events)
-    with RunBook(engine, tmp_path / "runs.jsonl", max_new_tokens=24, batch_size=2) as book:
+    with RunBook(engine, tmp_path / "runs.jsonl", max_new_tokens=12, batch_size=2) as book:
         book.fill(asked, points)
         assert book.n_decoded == 0
 

@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
+from citer_core.assets import ASSETS
 from citer_core.cost import QWEN2_1_5B, QWEN2_72B
 from citer_core.errors import DatasetError
 from citer_core.evaluation.metrics import paired_difference, unpack, wilson_interval
@@ -20,7 +21,7 @@ from citer_core.evidence.claims import claims
 from citer_core.evidence.look_back import plane
 from citer_core.evidence.payback import paybacks
 from citer_core.evidence.regime import Difference, newcombe
-from citer_core.evidence.regimes import REAL_PAIR, of_parts, of_qwen, regimes
+from citer_core.evidence.regimes import REAL_PAIR, of_matched, of_parts, of_qwen, regimes
 from citer_core.ui.evidence import lead
 from tests.core.stored_evidence import RIGHT, N, accuracy_part, evaluated, every_part
 
@@ -230,3 +231,24 @@ def test_routing_has_paid_when_what_it_saves_has_won_back_its_setup(answered):
     assert "paid after 54 answers in seconds" in found["end-to-end"].number
     never = replace(ours, saved={"seconds": -1.0, "gb": math.nan, "tflop": 1.0})
     assert (never.answers("seconds"), math.isnan(never.answers("gb"))) == (math.inf, True)
+
+
+def test_the_first_edition_is_kept_as_it_was_measured():
+    path = ASSETS / "benchmarks" / "evidence" / "one-wording" / "matched_shares.json"
+    kept, regime = json.loads(path.read_text()), of_matched(path)
+    for kind, points in kept["points"].items():
+        for point in points:
+            line = regime.at(kind, point["router"], point["share_wanted"])
+            assert (line.right, line.n) == (point["accuracy"]["n_correct"], 200)
+            assert [round(x, 4) for x in (line.low, line.high)] == point["accuracy"]["interval_95"]
+            assert (line.tau, line.share) == (point["threshold"], point["llm_token_share"])
+            assert math.isnan(line.seconds)
+
+
+def test_the_llm_alone_of_the_real_pair_is_priced_without_the_slm():
+    rows = [json.loads(line) for line in (ASSETS / "benchmarks" / "qwen-cqa-200.jsonl").read_text().splitlines()]
+    routed = next(row for row in rows if row["router"] == "always-llm")
+    line = of_qwen(ASSETS / "benchmarks").at("CommonsenseQA", "always-llm", None)
+    # `evaluate` gives the share of what the LLM alone would have moved, to four digits.
+    assert line.gb == pytest.approx(routed["n_bytes"] / routed["bytes_share"] / 200 / 1e9, rel=1e-4)
+    assert line.bytes_share == 1.0 and 0.7 < line.tflop / (routed["flops"] / 200 / 1e12) < 0.8

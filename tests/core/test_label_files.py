@@ -27,9 +27,7 @@ from tests.sampling import sampled
 SETTINGS = LabelSettings(Policy.slm_alone(max_new_tokens=3), n_rollouts=2, ask_slm=True, seed=1)
 
 
-@pytest.fixture(autouse=True)
-def _a_coin_marks_the_answers(monkeypatch):
-    monkeypatch.setattr(rollouts, "check_answer", verdict)
+pytestmark = pytest.mark.usefixtures("coin")
 
 
 def label(pair, folder, rows=ROWS, settings=SETTINGS, **options):
@@ -329,3 +327,10 @@ def test_folders_that_do_not_belong_together_are_refused(tiny_pair, finished, co
     label(other, tmp_path / "other", ROWS[:3])
     with pytest.raises(DatasetError, match=r"pair_revision = another, those in .* one router learns from one pair"):
         load_label_folders([finished, tmp_path / "other"])
+
+
+def test_rows_that_are_missing_inside_a_part_are_noticed(copied):
+    path = copied / "part-000002.jsonl"
+    path.write_text(path.read_text().splitlines(keepends=True)[0])
+    with pytest.raises(DatasetError, match="number their examples"):
+        load_labels(copied)

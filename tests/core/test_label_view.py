@@ -114,11 +114,12 @@ def test_case_three_is_labelled_by_the_slms_own_rollout(engine, n_each, n_least)
     assert len(checked) >= n_least and set(checked) == {0, 1}
 
 
-def test_it_ends_early_when_it_is_cancelled(engine):
-    examples = [example_of(row.row, "mc", engine.pair) for row in bundled_rows("mc")[:20]]
+def test_it_ends_early_when_it_is_cancelled(engine, monkeypatch):
+    monkeypatch.setattr("citer_core.evaluation.label_view.CHUNK_EXAMPLES", 2)
+    examples = [example_of(row.row, "mc", engine.pair) for row in bundled_rows("mc")[:5]]
     seen = []
-    seen.extend(label_texts(engine.pair, [AlwaysSLMRouter()], examples, is_cancelled=lambda: len(seen) >= 5))
-    assert len(seen) == 5
+    seen.extend(label_texts(engine.pair, [AlwaysSLMRouter()], examples, is_cancelled=lambda: len(seen) >= 2))
+    assert len(seen) == 2
 
 
 # ---------------------------------------------------------------- curves
@@ -245,3 +246,9 @@ def test_a_router_that_looks_at_the_prompt_sees_the_prompt_and_not_the_prefix(en
     _, hidden = next_token(pair.slm, text.example.prompt_ids)
     torch.testing.assert_close(seen[0][0][0], hidden, atol=1e-4, rtol=1e-4)
     assert seen[0][1].tolist() == [6] and seen[1][1].tolist() == [7]
+
+
+@needs_node
+def test_one_kind_of_label_has_no_curve():
+    ((*_, easy),) = in_the_browser([([0.2, 0.9], [1, 1], [], [])])
+    assert (easy["auc"], easy["average_precision"], easy["roc"], easy["pr"]) == (None, None, [], [])

@@ -34,9 +34,7 @@ def examples(tiny_pair):
     return [composed_example(tiny_pair, cases, number) for number, cases in enumerate(CASES)]
 
 
-@pytest.fixture(autouse=True)
-def _a_coin_marks_the_answers(monkeypatch):
-    monkeypatch.setattr(rollouts, "check_answer", verdict)
+pytestmark = pytest.mark.usefixtures("coin")
 
 
 def naive_cases(pair, example):

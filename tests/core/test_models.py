@@ -15,7 +15,6 @@ from citer_core.models.batch import batch_completions
 from citer_core.models.fused_decoder import FusedDecoder
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair, load_pair
-from citer_core.models.revision import weights_revision
 from tests.core.conftest import LLAMA3_ROPE, tiny_llama, tiny_mistral, tiny_qwen2
 from tests.sampling import sampled
 
@@ -55,40 +54,10 @@ def test_fused_pass_is_transformers_pass(name, dtype):
         assert float((ours - truth).abs().max()) < 1.5 * float(rounding)
 
 
-def test_what_the_fused_pass_cannot_do_goes_through_transformers():
-    windowed = tiny_mistral(sliding_window=8)
-    assert not FusedDecoder.supports(windowed)
-    lm = LanguageModel(windowed, 1536)
-    ids = torch.randint(1, 1536, (30,))
-    with torch.inference_mode():
-        logits, _ = lm.forward([ids.tolist()], lm.new_cache(), n_last=[30])
-        torch.testing.assert_close(
-            logits, windowed(input_ids=ids[None], use_cache=False).logits[0], rtol=1e-4, atol=1e-4
-        )
-    yarn = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 128}
-    assert not FusedDecoder.supports(tiny_llama(2, rope_parameters=yarn))
-
-
 def test_fused_pass_that_disagrees_is_dropped(monkeypatch):
     honest = FusedDecoder.hidden_states
     monkeypatch.setattr(FusedDecoder, "hidden_states", lambda *args, **options: honest(*args, **options) * 1.5)
     assert not LanguageModel(tiny_qwen2(1), 1536).is_fused
-
-
-@torch.inference_mode()
-def test_the_last_state_alone_is_the_last_of_all_and_leaves_the_same_cache():
-    fused = FusedDecoder(tiny_qwen2(1), 1536)
-    ids = torch.randint(1, 1536, (15,), generator=torch.Generator().manual_seed(3))
-    whole, partly = fused.new_cache(), fused.new_cache()
-    for part in ids.split([9, 1, 5]):
-        alone = fused.hidden_states([part.tolist()], partly, n_last=[1])
-        assert alone.shape == (1, 32)
-        torch.testing.assert_close(alone, fused.hidden_states([part.tolist()], whole)[-1:])
-    slots, others = fused.new_cache(2), fused.new_cache(2)
-    for texts in (ids[:7].tolist(), ids[7:9].tolist()), (ids[9:10].tolist(), ids[10:].tolist()):
-        states = fused.hidden_states(texts, slots, [1, 0])
-        last = fused.hidden_states(texts, others, [1, 0], [1, 1])
-        torch.testing.assert_close(last, torch.stack([states[len(texts[0]) - 1], states[-1]]))
 
 
 def test_fusing_holds_no_weight_twice_and_leaves_the_model_as_it_was():
@@ -157,22 +126,6 @@ def test_a_head_smaller_than_the_vocabulary_is_refused_and_a_padded_one_is_cut(t
     assert logits.shape[-1] == len(tokenizer)
 
 
-@pytest.mark.parametrize("damage", ["truncated", "missing", "not-safetensors"])
-def test_damaged_weights_are_a_clear_error(tmp_path, tokenizer, damage):
-    folder = tmp_path / "model"
-    tiny_qwen2(1).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    weights = folder / "model.safetensors"
-    if damage == "truncated":
-        weights.write_bytes(weights.read_bytes()[:1000])
-    elif damage == "missing":
-        weights.unlink()
-    else:
-        weights.write_bytes(b"not a weights file at all")
-    with pytest.raises(ModelFileError, match="model/ could not be read"):
-        load_pair(f"{folder},{folder}")
-
-
 def test_a_folder_without_a_tokenizer_says_what_belongs_there(tmp_path, tokenizer):
     whole, bare = tmp_path / "whole", tmp_path / "bare"
     for folder in (whole, bare):
@@ -202,14 +155,6 @@ def test_every_end_token_of_both_models_counts(tokenizer):
     slm, llm = tiny_qwen2(1), tiny_qwen2(2)
     llm.generation_config.eos_token_id = [0, 7]
     assert ModelPair.assemble("ends", slm, llm, tokenizer).eos_ids == {0, 7}
-
-
-def test_revision_follows_the_weights():
-    model = tiny_qwen2(1)
-    before = weights_revision(model)
-    assert before == weights_revision(tiny_qwen2(1)) != weights_revision(tiny_qwen2(2))
-    model.get_input_embeddings().weight.data[0, 0] += 1
-    assert weights_revision(model) != before
 
 
 def test_spec_counts_what_is_there(tiny_pair):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from citer_core.errors import DatasetError, RouterError, SettingError
 from citer_core.labelling import rollouts
@@ -35,9 +37,7 @@ def examples(tiny_pair):
     return [composed_example(tiny_pair, cases, number) for number, cases in enumerate(CASES)]
 
 
-@pytest.fixture(autouse=True)
-def _a_coin_marks_the_answers(monkeypatch):
-    monkeypatch.setattr(rollouts, "check_answer", verdict)
+pytestmark = pytest.mark.usefixtures("coin")
 
 
 def is_right(pair, example, ids):
@@ -264,3 +264,14 @@ def test_kinds_that_read_cases_learn_the_same_from_either_labels(kind):
         for labels in (published, outcome)
     )
     assert OBJECTIVES[kind].labels is None and all(torch.equal(one[k], other[k]) for k in one)
+
+
+@pytest.mark.parametrize("edit", [lambda t: t.pop("slm_branch"), lambda t: t["llm_branch"].__setitem__(0, -2)])
+def test_outcomes_that_are_none_are_named_and_never_trained_on(finished, tmp_path, edit):
+    folder = shutil.copytree(finished, tmp_path / "copied")
+    path = folder / "part-000002.safetensors"
+    tensors = load_file(path)
+    edit(tensors)
+    save_file(tensors, path)
+    with pytest.raises(DatasetError, match=r"part-000002 .*could not be read.*Delete its two files"):
+        load_labels(folder)

@@ -195,3 +195,8 @@ def test_the_page_takes_the_same_options():
     for name, value in (("CITER_LLM_QUANTIZATION", "2bit"), ("CITER_NO_CHAT", "maybe")):
         with pytest.raises(SettingError, match=name):
             AppConfig.read([], {name: value})
+
+
+def test_only_what_changes_tokens_keeps_two_runs_apart():
+    assert PairOptions(download=True).identity() == {}
+    assert PairOptions(llm_quantization="4bit", chat=False).identity() == {"llm_quantization": "4bit", "chat": False}

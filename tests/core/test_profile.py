@@ -10,12 +10,11 @@ import torch
 
 from citer_core.assets import ASSETS
 from citer_core.cli.main import main
-from citer_core.cost import QWEN2_1_5B
 from citer_core.engine import Engine
 from citer_core.errors import ProfileError, SettingError
 from citer_core.measuring.profile import predicted_run_s, profile_pair, reference_context
 from citer_core.measuring.profile_numbers import ProfilePlan, measured_crossing, read_profile
-from citer_core.measuring.profile_words import big_numbers, headline, limits, provenance, sentences, tables
+from citer_core.measuring.profile_words import headline, provenance, sentences, tables
 from citer_core.measuring.step_cost import break_even_share_of_bytes
 from citer_core.routing.routers import training_free_routers
 from citer_core.ui.profile import SHARES, profile_message
@@ -42,11 +41,6 @@ def stored():
 def document():
     """The stored profile as it stands in its file."""
     return json.loads(STORED.read_text(encoding="utf-8"))
-
-
-def with_(profile, part, **changes):
-    """A profile with other numbers in one of its parts."""
-    return replace(profile, **{part: replace(getattr(profile, part), **changes)})
 
 
 def test_measured_profile_is_whole(measured, tiny_pair, tmp_path):
@@ -126,24 +120,6 @@ def test_the_crossing_is_that_of_the_measured_runs(stored):
     assert (never.saves_at, never.at, always.saves_at, always.loses_at) == (1.0, None, None, 0.0)
 
 
-def test_headline_leads_with_what_was_measured(stored):
-    stored = with_(stored, "break_even", time=0.45)
-    runs = checked(stored, {0.0: 0.5, 0.4: 0.8, 0.8: 1.2})
-    said = headline(runs)
-    assert said.index("about 60% LLM tokens") < said.index("between 40% and 80%") < said.index("estimate, says 45%")
-    assert big_numbers(runs)[0].value == "60%" and big_numbers(runs)[1].value == "45%"
-    weak = with_(runs, "agreement", needed_share=0.9)
-    assert "not worth it" in headline(weak) and "60%" in headline(weak) and "90%" in headline(weak)
-    assert "too weak" in limits(weak)[0]
-    assert "any LLM share (every measured run did; the fit, an estimate, says 45%)" in headline(
-        checked(stored, {0.0: 1.1, 1.0: 1.3})
-    )
-    assert "every share of LLM tokens that was run, up to 70%" in headline(checked(stored, {0.0: 0.5, 0.7: 0.9}))
-    unmeasured = replace(stored, check=stored.check[:1])
-    assert "by the fit, an estimate: 45%; no run was measured" in headline(unmeasured)
-    assert "any LLM share" in headline(with_(unmeasured, "break_even", time=0))
-
-
 def test_message_for_the_page(stored):
     message = profile_message(stored, "recorded")["profile"]
     chart = message["shares"]
@@ -181,8 +157,3 @@ def test_a_field_of_nonsense_in_a_profile_is_a_message(tmp_path, document, path,
 def test_bad_arguments(flags, words, capsys):
     assert main(["profile", *flags]) == 2
     assert words in capsys.readouterr().err
-
-
-def test_published_sizes_are_not_confused():
-    """A pair of one model with itself saves no bytes."""
-    assert break_even_share_of_bytes(QWEN2_1_5B, QWEN2_1_5B, 0, 100) == 0

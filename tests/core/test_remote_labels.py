@@ -8,14 +8,13 @@ import pytest
 import torch
 
 from citer_core.errors import PairError, ServerError
-from citer_core.labelling import rollouts
 from citer_core.labelling.labels import LabelSettings, label_examples
 from citer_core.labelling.rollouts import Policy
 from citer_core.labelling.teacher_forcing import example_of, teacher_force
 from citer_core.models import remote_texts as module
 from citer_core.models.remote_texts import remote_completions
 from citer_core.routing.routers.training_free import MaxProbabilityRouter
-from tests.core.examples import ROWS, composed_example, generated, random_prompts, remote, verdict
+from tests.core.examples import ROWS, composed_example, generated, random_prompts, remote
 from tests.sampling import sampled
 
 CASES = [[1, 2, 3, 2, 1], [3, 2, 1, 3], [2, 1, 3, 1]]
@@ -26,9 +25,7 @@ def examples(tiny_pair):
     return [composed_example(tiny_pair, cases, number) for number, cases in enumerate(CASES)]
 
 
-@pytest.fixture(autouse=True)
-def _a_coin_marks_the_answers(monkeypatch):
-    monkeypatch.setattr(rollouts, "check_answer", verdict)
+pytestmark = pytest.mark.usefixtures("coin")
 
 
 # --- reading
@@ -143,3 +140,11 @@ def test_a_stop_token_that_is_not_named_ends_a_text_all_the_same(tiny_pair, serv
     server.lie(json.dumps({"choices": [{"index": 0, "token_ids": [5], "finish_reason": "stop"}]}).encode())
     options = {"eos_ids": frozenset({0}), "max_new_tokens": 9, "max_context": 512, "batch_size": 4}
     assert list(remote_completions(remote(tiny_pair, server).llm, [[5, 6]], **options)) == [(0, [5])]
+
+
+def test_a_full_context_ends_a_text(tiny_pair, server):
+    prompts = [[7] * 20, [9] * 18]
+    lm = remote(tiny_pair, server).llm
+    options = {"eos_ids": frozenset(), "max_new_tokens": 50, "max_context": 21, "batch_size": 4}
+    found = dict(remote_completions(lm, prompts, **options))
+    assert {row: len(ids) for row, ids in found.items()} == {0: 1, 1: 3}

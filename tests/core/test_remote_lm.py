@@ -15,21 +15,8 @@ from citer_core.routing.routers import training_free_routers
 from citer_core.routing.routers.training_free import MaxProbabilityRouter
 from citer_core.types import DecodeSettings
 from tests.core.examples import PROMPTS, decoded, generated, remote
+from tests.core.test_batch_decode import assert_same
 from tests.sampling import sampled
-
-
-def assert_same(ours, theirs):
-    """Equal but for seconds, and for the rounding of probabilities that were fed in another order."""
-    assert len(ours) == len(theirs)
-    for a, b in zip(ours, theirs, strict=True):
-        assert [c.token_id for c in a.llm_top] == [c.token_id for c in b.llm_top]
-        assert [c.text for c in a.llm_top] == [c.text for c in b.llm_top]
-        assert [c.probability for c in a.llm_top] == pytest.approx([c.probability for c in b.llm_top], abs=1e-4)
-        assert a.slm_confidence == pytest.approx(b.slm_confidence, abs=1e-4)
-        assert [c.token_id for c in a.slm_top] == [c.token_id for c in b.slm_top]
-        blank = dict(slm_s=0.0, router_s=0.0, llm_s=0.0, slm_confidence=0.0, slm_top=(), llm_top=())
-        assert dataclasses.replace(a, **blank) == dataclasses.replace(b, **blank)
-
 
 # --- the same tokens
 
@@ -48,9 +35,8 @@ def test_a_batch_is_one_by_one_and_shares_requests(tiny_pair, server, batch_size
     found = list(decode_batch(pair, router, PROMPTS, settings, batch_size=batch_size, with_candidates=True))
     n_requests = len(server.bodies)
     for completion in found:
-        expected, reason = decoded(tiny_pair, router, PROMPTS[completion.index], settings)
-        assert completion.finish_reason == reason
-        assert_same(completion.new_events(pair), expected)
+        expected = decoded(tiny_pair, router, PROMPTS[completion.index], settings)
+        assert_same([(completion.new_events(pair), completion.finish_reason)], [expected])
     n_tokens = sum(completion.n_llm_tokens for completion in found)
     assert n_tokens == sum(len(body["prompt"]) for body in server.bodies) > 20
     assert n_requests == n_tokens if batch_size == 1 else n_requests < 0.7 * n_tokens

@@ -13,7 +13,6 @@ import gc
 import pytest
 import torch
 
-from citer_core.fork import Fork
 from citer_core.models import seat as seats_module
 from citer_core.models.captured import call_again
 from citer_core.models.fused_decoder import FusedDecoder
@@ -32,39 +31,16 @@ from citer_core.routing.routers.training_free import (
 from citer_core.types import DecodeSettings
 from tests.core.conftest import tiny_llama, tiny_qwen2
 from tests.core.examples import decoded, random_prompts, uncached
+from tests.core.test_batch_decode import assert_same
 from tests.sampling import few_or_all
 from tests.scripted_router import ScriptedRouter
 
 SAMPLED = {"temperature": 0.9, "top_p": 0.8, "seed": 4}
-NO_SECONDS = dict.fromkeys(("slm_s", "router_s", "llm_s"), 0.0)
 
 
 @pytest.fixture(scope="module")
 def endless(tiny_pair):
     return dataclasses.replace(tiny_pair, eos_ids=frozenset())
-
-
-@pytest.fixture(scope="module")
-def replayed(endless):
-    return endless.with_graphs()
-
-
-def exact(event):
-    """What must be the same; what is rounded differently by another order of the same sums is left out."""
-    tops = [tuple(c.token_id for c in top) for top in (event.slm_top, event.llm_top)]
-    return dataclasses.replace(event, **NO_SECONDS, slm_confidence=0.0, slm_top=(), llm_top=()), tops
-
-
-def assert_same(ours, theirs):
-    (events, reason), (expected, expected_reason) = ours, theirs
-    assert list(map(exact, events)) == list(map(exact, expected))
-    assert reason == expected_reason
-    for one, other in zip(events, expected, strict=True):
-        assert one.slm_confidence == pytest.approx(other.slm_confidence, abs=2e-5)
-        for ours_top, theirs_top in ((one.slm_top, other.slm_top), (one.llm_top, other.llm_top)):
-            assert [c.text for c in ours_top] == [c.text for c in theirs_top]
-            found, wanted = ([c.probability for c in top] for top in (ours_top, theirs_top))
-            assert found == pytest.approx(wanted, abs=2e-5)
 
 
 def new_routers(pair):
@@ -103,28 +79,6 @@ def test_hand_offs_of_every_width(roomy, widths):
     assert ids == uncached(roomy, prompt, pattern, len(ids), ids)
 
 
-def test_ends_of_text_the_end_of_the_context_and_a_stop(tiny_pair):
-    pair = tiny_pair.with_graphs()
-    router, settings = EntropyRouter(), DecodeSettings(threshold=0.3, max_new_tokens=60, temperature=1.5, seed=2)
-    n_ended = 0
-    for number, prompt in enumerate(random_prompts(4)):
-        seeded = dataclasses.replace(settings, seed=number)
-        some = dataclasses.replace(tiny_pair, eos_ids=frozenset(range(0, 1536, 40)))
-        expected = decoded(some, router, prompt, seeded)
-        n_ended += expected[1] == "eos"
-        assert_same(decoded(dataclasses.replace(pair, eos_ids=some.eos_ids), router, prompt, seeded), expected)
-    assert n_ended > 0
-    long = (random_prompts(20, longest=60, seed=9)[3] * 60)[:495]
-    for n_prompt in (495, 511):
-        expected = decoded(tiny_pair, router, long[:n_prompt], settings)
-        found = decoded(pair, router, long[:n_prompt], settings)
-        assert_same(found, expected)
-    for n_steps in (0, 1, 5):
-        asked = iter([False] * n_steps + [True] * 2)
-        events, reason = decoded(pair, router, [5, 6], settings, is_cancelled=lambda asked=asked: next(asked))
-        assert (len(events), reason) == (n_steps, "cancelled")
-
-
 def test_runs_side_by_side_and_runs_that_are_left(endless):
     pair, settings = endless.with_graphs(), DecodeSettings(threshold=0.3, max_new_tokens=30)
     router, prompts = EntropyRouter(), random_prompts(4)
@@ -138,7 +92,7 @@ def test_runs_side_by_side_and_runs_that_are_left(endless):
         runs = [decode(pair, router, prompt, settings) for prompt in prompts]
         in_turn = list(zip(*runs, strict=True))  # one token of each, in turn
         for number, events in enumerate(expected):
-            assert_same(([step[number] for step in in_turn], None), (events, None))
+            assert_same([([step[number] for step in in_turn], None)], [(events, None)])
     assert len(pair.slm._seats._idle) == len(pair.llm._seats._idle) == MOST_IDLE
 
 
@@ -149,7 +103,7 @@ def test_one_seat_serves_many_routers_and_samplings(endless):
     for router in [*routers, *routers[:2]]:
         for sampling in ({}, SAMPLED):
             settings = DecodeSettings(threshold=0.4, max_new_tokens=2, **sampling)
-            assert_same(decoded(pair, router, prompt, settings), decoded(endless, router, prompt, settings))
+            assert_same(*([decoded(some, router, prompt, settings)] for some in (pair, endless)))
     assert len(pair.slm._seats._idle) == 1
 
 
@@ -161,24 +115,7 @@ def test_only_one_of_the_models_is_replayed(endless):
     assert {event.source for event in expected[0]} == {"slm", "llm"}
     for which in ("slm", "llm"):
         half = dataclasses.replace(endless, **{which: getattr(both, which)})
-        assert_same(decoded(half, router, prompt, settings), expected)
-
-
-def test_in_bfloat16_the_same_text_gets_the_same_scores(tokenizer):
-    """Followed token by token along the computed run: near a tie rounding may choose another token."""
-    models = (tiny_qwen2(1).bfloat16(), tiny_llama(2).bfloat16())
-    plain = ModelPair.assemble("half", *models, tokenizer)
-    plain = dataclasses.replace(plain, eos_ids=frozenset())
-    pair, router, prompt = plain.with_graphs(), MaxProbabilityRouter(), random_prompts(1)[0]
-    settings = DecodeSettings(threshold=0.5, max_new_tokens=24)
-    parent, _ = decoded(plain, router, prompt, settings)
-    for n_shared, event in enumerate(parent):
-        one = dataclasses.replace(settings, max_new_tokens=n_shared + 1)
-        (found,), _ = decoded(pair, router, prompt, one, fork=Fork(tuple(parent[:n_shared]), source=event.source))
-        assert found.slm_confidence == pytest.approx(event.slm_confidence, abs=0.03)
-        ours = {c.token_id: c.probability for c in found.slm_top}
-        for c in event.slm_top[:2]:
-            assert ours.get(c.token_id, 0.0) == pytest.approx(c.probability, abs=0.03)
+        assert_same([decoded(half, router, prompt, settings)], [expected])
 
 
 @pytest.mark.parametrize("dtype", few_or_all(torch.float32, torch.bfloat16))
@@ -217,3 +154,11 @@ def test_a_pass_asks_the_host_nothing_and_sends_it_nothing(monkeypatch, dtype):
 class AsksTheHost(MaxProbabilityRouter):
     def confidence(self, features):
         return super().confidence(features) * (2.0 if float(features.entropy[0]) > 1 else 1.0)
+
+
+def test_the_room_is_as_long_as_the_context(tiny_pair):
+    prompt = [7 + i % 90 for i in range(511)]
+    settings = DecodeSettings(threshold=0.3, max_new_tokens=60)
+    expected = decoded(tiny_pair, EntropyRouter(), prompt, settings)
+    assert len(expected[0]) == 1
+    assert_same([decoded(tiny_pair.with_graphs(), EntropyRouter(), prompt, settings)], [expected])

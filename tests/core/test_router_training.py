@@ -34,7 +34,7 @@ from tests.core.synthetic_labels import synthetic_labels
 from tests.sampling import sampled
 
 FAST = RouterRecipe(learning_rates=(3e-3, 1e-3), batch_size=64, max_epochs=30)
-ONCE = dataclasses.replace(FAST, learning_rates=(3e-3,), max_epochs=12)
+ONCE = dataclasses.replace(FAST, learning_rates=(3e-3,), max_epochs=8)
 
 
 def offset_of(objective, labels):

@@ -22,7 +22,6 @@ from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings
 from tests.core.examples import remote
 from tests.core.test_batch_decode import assert_same, ending, free
-from tests.core.test_batch_mixed import Spoilt
 from tests.sampling import few_or_all
 
 WAIT_S = 60.0
@@ -144,19 +143,6 @@ def test_a_bad_prompt_ends_its_own_run(engine, shared):
     shared.submit(good)
     assert ended(long).finish_reason == "error" and "Shorten it" in long.error
     assert ended(good).finish_reason in ("eos", "length")
-
-
-def test_a_router_that_computes_nan_ends_its_own_run(tiny_pair):
-    spoilt = Spoilt(tiny_pair.encode(problem(1).prompt), 3)
-    engine = Engine(free(tiny_pair), {"spoilt": spoilt})
-    decoder = SharedDecoder(engine)
-    runs = [engine.start(problem(number), settings=DecodeSettings(0.5, 8)) for number in range(3)]
-    for run in runs:
-        decoder.submit(run)
-    assert [ended(run).finish_reason for run in runs] == ["length", "error", "length"]
-    assert runs[1].n_events == 3 and "not a number" in runs[1].error
-    assert runs[1].trace().finish_reason == "error"
-    decoder.close()
 
 
 @pytest.mark.parametrize(

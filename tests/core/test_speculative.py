@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from itertools import pairwise, product
 
@@ -12,7 +11,6 @@ from transformers.generation import candidate_generator
 
 from citer_core.cost import H100_SXM, ModelSpec
 from citer_core.errors import NotANumberError, SettingError, TraceError
-from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair
 from citer_core.routing.speculative import speculate
 from citer_core.speculation import Drafting, SpeculativeTrace
@@ -132,13 +130,6 @@ def whole(engine, problem, n=40, **options) -> SpeculativeTrace:
     return exhausted(engine.speculate(problem, max_new_tokens=n, **options))[1]
 
 
-def test_a_model_without_a_fused_pass_writes_the_same(near_pair, tokenizer):
-    slow = dataclasses.replace(near_pair, llm=LanguageModel(near_pair.llm.model, len(tokenizer), fused=False))
-    ours, theirs = ([dataclasses.replace(one, slm_s=0, llm_s=0) for one in drafted(pair, PROMPTS[0], 20)[0]]
-                    for pair in (slow, near_pair))  # fmt: skip
-    assert ours == theirs
-
-
 def test_the_cost_is_that_of_every_pass(engine):
     problem = problem_from_text("1 + 1?", "math", "2")
     trace = whole(engine, problem)
@@ -171,11 +162,7 @@ def test_the_text_is_whole_and_comes_back_from_json(engine):
     "damage",
     [
         lambda one: {**one, "n_accepted": len(one["drafted"]) + 1},
-        lambda one: {**one, "texts": one["texts"][1:]},
-        lambda one: {**one, "context_len": one["context_len"] + 1},
         lambda one: {**one, "slm_tokens_fed": [1, *one["slm_tokens_fed"]]},
-        lambda one: {**one, "llm_tokens_fed": 0},
-        lambda one: {**one, "llm_tokens_fed": -1},
         lambda one: {key: value for key, value in one.items() if key != "drafted"},
     ],
 )

@@ -15,6 +15,8 @@ from torch import nn
 
 from citer_core.cost import mlp_router_params
 from citer_core.errors import RouterError
+from citer_core.evaluation.label_view import label_texts
+from citer_core.labelling.teacher_forcing import example_of
 from citer_core.routing.catalog import load_router, load_routers
 from citer_core.routing.router import RouterFeatures
 from citer_core.routing.routers import stored_kinds, training_free_routers
@@ -118,14 +120,13 @@ def test_a_router_in_one_file_is_the_router_of_two(tiny_pair, tmp_path, kind):
     [
         ("other-pair", "trained for the pair elsewhere"), ("other-weights", "not those that its card names"),
         ("no-card", r"holds no card: give the path of its card \(.json\)"), ("cut-off", "are not loaded"),
-        ("cut-header", "not JSON"), ("card-is-a-list", "is a list of 2, not an object"), ("empty", "not JSON"),
-        ("no-label", "label is nothing"), ("huge", "larger than"), ("card-is-no-text", "cannot be used"),
+        ("card-is-a-list", "is a list of 2, not an object"), ("huge", "larger than"),
     ],
 )  # fmt: skip
 def test_a_router_in_one_file_is_checked_as_two_are(tiny_pair, tmp_path, monkeypatch, damage, said):
     a_router("citer", tiny_pair).save(tmp_path / "two")
     card = tmp_path / "two" / "citer.json"
-    changes = {"other-pair": {"pair_revision": "elsewhere"}, "no-label": {"label": None}}.get(damage, {})
+    changes = {"pair_revision": "elsewhere"} if damage == "other-pair" else {}
     path = in_one_file(card, tmp_path / "bad.safetensors", **changes)
     tensors = load_file(path)
     if damage == "other-weights":
@@ -135,13 +136,10 @@ def test_a_router_in_one_file_is_checked_as_two_are(tiny_pair, tmp_path, monkeyp
         save_file(tensors, path)
     elif damage == "card-is-a-list":
         save_file(tensors, path, metadata={"card": "[1, 2]"})
-    elif damage == "card-is-no-text":
-        header = json.dumps({"__metadata__": {"card": {"label": "A"}}}).encode()
-        path.write_bytes(len(header).to_bytes(8, "little") + header)
     elif damage == "huge":
         monkeypatch.setattr("citer_core.routing.router_card.MAX_WEIGHTS_BYTES", 1000)
-    kept = {"cut-off": -1, "cut-header": 50, "empty": 0}.get(damage)
-    path.write_bytes(path.read_bytes()[:kept])
+    elif damage == "cut-off":
+        path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(RouterError, match=rf'"bad".*{said}'):
         load_router(path, tiny_pair)
 
@@ -295,3 +293,10 @@ def test_the_faster_network_gives_the_same_confidences(tiny_pair, kind):
     found = router.confidence(some)
     assert found.std() > 0.02
     torch.testing.assert_close(found, torch.sigmoid(router.logit(router.network, some)), rtol=1e-5, atol=1e-6)
+
+
+def test_scores_that_are_no_numbers_do_not_become_curves(tiny_pair):
+    router = broken(a_router("citer", tiny_pair), "NaN")
+    example = example_of({"problem": "1 + 1?", "solution": r"\boxed{2}"}, "math", tiny_pair)
+    with pytest.raises(RouterError, match="not numbers for this text"):
+        list(label_texts(tiny_pair, [type(router)(router.network, router.card)], [example]))
