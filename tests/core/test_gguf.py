@@ -71,7 +71,7 @@ def write_gguf(path, model):
 
 @pytest.fixture(autouse=True)
 def _own_cache(request, tmp_path, monkeypatch):
-    if "slow" not in request.keywords:
+    if request.function is not test_the_real_pair_at_both_ends_of_tau_is_generate:
         monkeypatch.setenv("CITER_CACHE", str(tmp_path / "cache"))
 
 
