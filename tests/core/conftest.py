@@ -21,10 +21,14 @@ from transformers import (
 
 from citer_core.assets import ASSETS
 from citer_core.engine import Engine
+from citer_core.labelling import rollouts
 from citer_core.models import server_client, store
+from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair, load_pair
+from citer_core.models.reader import Reader, Reading
 from citer_core.types import PairOptions
 from tests.completions_server import CompletionsServer
+from tests.core.examples import verdict
 
 torch.set_num_threads(1)  # at this size threads cost more than they give
 
@@ -160,3 +164,30 @@ def empty_caches(tmp_path, monkeypatch):
     monkeypatch.setattr(store, "_cached_snapshot", lambda repo_id: None)
     monkeypatch.setattr(store, "_cached_file", lambda repo_id, name: None)
     monkeypatch.setattr(store, "_download", lambda source, _: pytest.fail(f"{source} was downloaded by surprise"))
+
+
+@pytest.fixture
+def passes(monkeypatch: pytest.MonkeyPatch) -> list[tuple[LanguageModel, list[list[int]], Reading]]:
+    """What is read from now on: the model, the texts of the pass and what it says of them."""
+    made, read = [], Reader.read
+
+    def noted(reader: Reader, texts: list[list[int]], *more: Any) -> Reading:
+        made.append((reader.lm, [*map(list, texts)], read(reader, texts, *more)))
+        return made[-1][2]
+
+    monkeypatch.setattr(Reader, "read", noted)
+    return made
+
+
+@pytest.fixture
+def coin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random models never write an answer: a coin marks theirs."""
+    monkeypatch.setattr(rollouts, "check_answer", verdict)
+
+
+@pytest.fixture(scope="session")
+def stored() -> dict[str, Any]:
+    """All stored sets of the evidence, read once, by name."""
+    from citer_core.evidence.regimes import regimes  # pandas, which a machine that only runs models is without
+
+    return {regime.name: regime for regime in regimes()}

@@ -12,11 +12,9 @@ from citer_core.engine import Engine
 from citer_core.evaluation import run_book
 from citer_core.evaluation.accuracy import (
     Accuracy,
-    OperatingPoint,
     right_alone,
     search_threshold,
 )
-from citer_core.evaluation.metrics import wilson_interval
 from citer_core.evaluation.run_book import RunBook, operating_points, point_of, threshold_for
 from citer_core.routing.routers import training_free_routers
 from citer_core.routing.routers.citer import CiterRouter
@@ -25,6 +23,7 @@ from citer_core.tasks.problem_set import ProblemSet
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings
 from tests.core.examples import verdict
+from tests.sampling import sampled
 
 PROBLEMS = [problem_from_text(f"What is {n} plus {n}?" + " please" * n, "math", str(2 * n)) for n in range(5)]
 ASKED = ProblemSet("sums", "math", tuple(PROBLEMS))
@@ -61,16 +60,7 @@ def test_a_point_adds_up_what_single_runs_say(engine):
     assert points[0].bytes_share < points[1].bytes_share < points[2].bytes_share and points[2].bytes_share > 1.0
 
 
-def test_accuracies_in_the_form_of_cards():
-    low, high = wilson_interval(45, 60)
-    assert Accuracy(60, 45).to_dict() == {
-        "n": 60, "n_correct": 45, "share": 0.75, "interval_95": [round(low, 4), round(high, 4)],
-    }  # fmt: skip
-    point = OperatingPoint(0.5, Accuracy(4, 1), 9, 1 / 3, 1234.5, 6789.1, 0.123456, 1.23456).to_dict()
-    assert point["accuracy"] == Accuracy(4, 1).to_dict() and point["llm_token_share"] == pytest.approx(1 / 3, abs=1e-4)
-
-
-@pytest.mark.parametrize("which", ["slm", "llm"])
+@pytest.mark.parametrize("which", sampled(["slm", "llm"], 2))
 def test_a_model_alone_is_as_right_as_the_end_of_tau(bundled, which):
     """Through `generate` and through the decode loop: two ways to one number, under one limit of tokens."""
     problems = [row.problem for kind in ("math", "mc") for row in bundled_rows(kind)[:6]]
@@ -80,7 +70,7 @@ def test_a_model_alone_is_as_right_as_the_end_of_tau(bundled, which):
     assert point.accuracy == alone and 0 < alone.n_correct < 12
 
 
-@pytest.mark.parametrize("share", [0.0, 0.1, 0.35, 0.8, 1.0])
+@pytest.mark.parametrize("share", [0.0, 0.35, 1.0])
 def test_tau_is_found_where_the_share_is(share):
     """A router that gives the LLM tau squared of the tokens, so that tau should be the root of the share."""
     asked = []
@@ -118,7 +108,7 @@ def test_tau_is_found_by_decoding(engine, tmp_path):
     assert point.llm_token_share == pytest.approx(0.3, abs=0.03)
 
 
-@pytest.mark.parametrize("shares_texts", [True, False])
+@pytest.mark.parametrize("shares_texts", sampled([True, False], 2))
 def test_a_point_of_kept_runs_is_the_point(engine, tmp_path, shares_texts):
     with RunBook(engine, tmp_path / "runs.jsonl", **LIMITS, shares_texts=shares_texts) as book:
         for tau in (0.0, 0.4, 1.0):

@@ -7,7 +7,6 @@ import pytest
 
 from citer_core.evidence.arena import LEVELS, N_DRAWS, arena_levels, arena_of, arenas
 from citer_core.evidence.regime import COLUMNS, Regime, table_of
-from citer_core.evidence.regimes import regimes
 
 N = 40
 
@@ -102,8 +101,8 @@ def test_at_each_cost_a_page_has_the_arenas_own_standing_or_what_a_contender_nee
     assert [at["M"][name][0] for name in ("p5", "p10", "p20")] == [0.25, 0.5, 0.5]  # with the SLM alone below 10%
 
 
-def test_what_is_stored_is_told_as_the_arena_has_it_at_every_cost():
-    known = list(regimes())
+def test_what_is_stored_is_told_as_the_arena_has_it_at_every_cost(stored):
+    known = list(stored.values())
     told = {pair["pair"]: pair for pair in arena_levels(known)}
     for regime in known:
         for one, kind in zip(arenas(regime), told[regime.name]["kinds"] if regime.name in told else (), strict=True):
@@ -140,8 +139,10 @@ def test_without_both_models_there_is_no_gap():
     assert arena_of(made([(line("always-llm", "LLM", 10.0, 1.0), [right(30)])]), "math") is None
 
 
-def test_what_is_stored_has_all_its_contenders_and_look_back_first():
-    own, real = ({one.kind: one for one in arenas(regime)} for regime in regimes() if regime.name != "one-wording")
+def test_what_is_stored_has_all_its_contenders_and_look_back_first(stored):
+    own, real = (
+        {one.kind: one for one in arenas(regime)} for regime in stored.values() if regime.name != "one-wording"
+    )
     assert own.keys() == {"math", "mc"} and real.keys() == {"GSM8K", "CommonsenseQA"}
     for one in own.values():
         assert one.n == 1000 and len(one.by_bytes) >= 20 and len(one.held_against) == 2

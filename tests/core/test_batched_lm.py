@@ -14,6 +14,7 @@ from citer_core.models.language_model import LanguageModel
 from citer_core.models.reader import Reader
 from tests.core.conftest import LLAMA3_ROPE, tiny_llama, tiny_mistral, tiny_qwen2
 from tests.core.examples import random_prompts
+from tests.sampling import sampled
 
 MODELS = {
     "qwen2": lambda: tiny_qwen2(1),
@@ -43,10 +44,10 @@ def close(ours, theirs):
 
 
 @pytest.mark.parametrize("fused", [True, False], ids=["fused", "plain"])
-@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
-def test_slots_of_any_length_grow_by_any_number_of_tokens(make, fused, padding):
+@pytest.mark.parametrize("name", sampled(MODELS, 3))
+def test_slots_of_any_length_grow_by_any_number_of_tokens(name, fused, padding):
     """Past the first growth of the cache; some slots rest while others go on; one is taken over by a shorter text."""
-    lm = LanguageModel(make(), 1536, fused=fused)
+    lm = LanguageModel(MODELS[name](), 1536, fused=fused)
     assert lm.is_fused == fused
     texts = [[(7 * i + 13 * k) % 1535 + 1 for k in range(320)] for i in range(4)]
     cache, lengths = lm.new_cache(4), [0] * 4
@@ -72,9 +73,9 @@ def test_slots_of_any_length_grow_by_any_number_of_tokens(make, fused, padding):
 
 
 @pytest.mark.parametrize("fused", [True, False], ids=["fused", "plain"])
-@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
-def test_read_gives_the_last_positions_of_ragged_texts(make, fused):
-    lm = LanguageModel(make(), 1536, fused=fused)
+@pytest.mark.parametrize("name", sampled(MODELS, 3))
+def test_read_gives_the_last_positions_of_ragged_texts(name, fused):
+    lm = LanguageModel(MODELS[name](), 1536, fused=fused)
     texts = [*random_prompts(5, longest=60), [4]]
     n_last = [1 + len(text) // 2 for text in texts]
     for text, n, (logits, hidden) in zip(texts, n_last, lm.read(texts, n_last), strict=True):
@@ -84,7 +85,7 @@ def test_read_gives_the_last_positions_of_ragged_texts(make, fused):
         close(hidden, theirs[1][-n:])
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(st.tuples(st.integers(0, 2), st.integers(-1, 50)), max_size=3), min_size=1, max_size=6))
 def test_any_order_of_catching_up_and_moving_in_keeps_the_slots(tiny_pair, padding, rounds):
     """-1 clears a slot; else it grows by that many tokens and one, in one call with the others of its round."""
@@ -158,13 +159,6 @@ def test_a_gpu_can_read_every_mask(tiny_pair, monkeypatch, alone_too):
         assert step == 1 and all(start * mask.element_size() % 16 == 0 for start in starts)
 
 
-def test_nothing_to_feed_is_our_own_mistake(tiny_pair):
-    batched = Reader(tiny_pair.slm, 1)
-    batched.read([[1, 2]], [0])
-    with pytest.raises(AssertionError, match="nothing to feed"):
-        batched.read([[1, 2]], [0])
-
-
 def fed_tokens(lm, monkeypatch):
     """Notes how many tokens each pass of a model really reads of each sequence."""
     fed = []
@@ -208,7 +202,7 @@ def test_texts_that_come_in_the_same_pass_do_not_take_from_each_other(tiny_pair,
     close(found.logits[1], alone(tiny_pair.slm, [*text, 3])[0][-1])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 2), st.booleans(), st.lists(st.integers(1, 2), min_size=1)), max_size=12))
 def test_shared_beginnings_change_no_number(tiny_pair, turns):
     """Texts of two tokens begin alike more often than not."""

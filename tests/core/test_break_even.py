@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from citer_core.cost import LLAMA31_8B, LLAMA31_70B, QWEN2_1_5B, QWEN2_72B, ModelSpec
 from citer_core.errors import SettingError
-from citer_core.measuring.device_probe import data_sheet_bandwidth
 from citer_core.measuring.step_cost import (
     MAX_BATCH,
     PassTime,
@@ -139,11 +138,3 @@ def test_bound(cost, bound):
     assert verdict.bandwidth_share == pytest.approx(1e-3 / cost.seconds())
     assert verdict.compute_share == pytest.approx(1e-4 / cost.seconds())
     assert verdict.growth == pytest.approx(cost.per_token_s / cost.seconds())
-
-
-def test_data_sheets():
-    assert data_sheet_bandwidth("NVIDIA H100 80GB HBM3") == 3.35e12
-    assert data_sheet_bandwidth("NVIDIA H100 PCIe") == 2.0e12
-    assert data_sheet_bandwidth("NVIDIA L40S") == 864e9
-    assert data_sheet_bandwidth("NVIDIA L4") == 300e9
-    assert data_sheet_bandwidth("Some processor") is None

@@ -36,6 +36,7 @@ LOOKS = (
     ("max-probability", DecodeSettings(threshold=0.0, take_back=1.0, look_every=8)),
 )
 WAYS = (*((name, DecodeSettings(threshold=tau)) for name in ("citer", "max-probability") for tau in TAUS), *LOOKS)
+KINDS = ("citer-plus", "query-level", "bidirectional-entropy", "disagreement", "random")
 CONFIDENCE = 1e-4
 TIE = 1e-6
 
@@ -98,24 +99,25 @@ def odd_texts(n: int) -> Iterator[str]:
         )
 
 
-@pytest.fixture(scope="module")
-def asked(engine: Engine) -> Asked:
-    """Every router; greedy and sampled at all taus; what can be done to a run at one of its tokens."""
+@pytest.fixture(scope="module", params=few_or_all("few", "all"))
+def asked(request: pytest.FixtureRequest, engine: Engine) -> Asked:
+    """Routers of every kind; greedy and sampled; what can be done to a run at one of its tokens."""
+    is_whole = request.param == "all"
     problems = [row.problem for kind in ("math", "mc") for row in bundled_rows(kind)[:1]]
     asked = Asked()
-    for tau in TAUS:
+    sampled = DecodeSettings(max_new_tokens=16, temperature=0.9, top_p=0.95, seed=11)
+    for tau in TAUS if is_whole else (0.5, 1.0):
         for problem in problems:
             asked.add(engine, problem, "citer", DecodeSettings(threshold=tau, max_new_tokens=16))
-        sampled = DecodeSettings(threshold=tau, max_new_tokens=16, temperature=0.9, top_p=0.95, seed=11)
-        asked.add(engine, problems[0], "citer", sampled)
+        asked.add(engine, problems[0], "citer", replace(sampled, threshold=tau))
     for tau, look in (
         (0.1, {"doubt_budget": 0.5, "take_back": 0.3}),
         (0.0, {"look_every": 6, "take_back": 1.0, "take_back_below": 0.9}),
         (0.4, {"take_back": 0.15, "take_back_absolute": 1}),
     ):
-        for problem in problems:
+        for problem in problems if is_whole else problems[:1]:
             asked.add(engine, problem, "citer", replace(sampled, threshold=tau, max_new_tokens=40, **look))
-    for name in engine.router_names:
+    for name in engine.router_names if is_whole else KINDS:
         settings = DecodeSettings(
             threshold=max(0.1, engine.default_threshold(name)), max_new_tokens=12, temperature=0.7
         )
@@ -134,7 +136,7 @@ def asked(engine: Engine) -> Asked:
 
 @pytest.fixture(scope="module")
 def answer(engine: Engine, asked: Asked) -> dict[str, Any]:
-    prompts = [row.problem.prompt for kind in ("math", "mc") for row in bundled_rows(kind)]
+    prompts = [row.problem.prompt for kind in ("math", "mc") for row in bundled_rows(kind)[:50]]
     chance = random.Random(3)
     ids = [[chance.randrange(engine.pair.vocab_size) for _ in range(chance.randrange(1, 8))] for _ in range(500)]
     probed = [{"prompt": t.prompt.text, "ids": [e.token_id for e in t.events]} for t in asked.runs[:2]]
@@ -144,7 +146,7 @@ def answer(engine: Engine, asked: Asked) -> dict[str, Any]:
 
 
 def test_the_tokenizer_is_the_same_to_the_id(engine: Engine, answer: dict[str, Any]) -> None:
-    assert len(answer["texts"]) >= 900
+    assert len(answer["texts"]) >= 600
     for text, ids in zip(answer["texts"], answer["encode"], strict=True):
         assert ids == engine.pair.encode(text), ascii(text)
     decode = decoder_of(engine.pair.tokenizer)
@@ -154,6 +156,7 @@ def test_the_tokenizer_is_the_same_to_the_id(engine: Engine, answer: dict[str, A
 
 def test_runs_are_the_same_token_for_token(asked: Asked, answer: dict[str, Any]) -> None:
     n_llm = 0
+    untold = {"slm_confidence", "slm_top", "llm_top", "slm_s", "router_s", "llm_s", "discarded", "read"}
     for ours, theirs in zip(asked.runs, answer["runs"], strict=True):
         name = f"{ours.router.name}, tau {ours.settings.threshold}, temperature {ours.settings.temperature}"
         assert len(ours.events) == len(theirs["events"]), name
@@ -163,16 +166,7 @@ def test_runs_are_the_same_token_for_token(asked: Asked, answer: dict[str, Any])
             told = [*(gone.slm_confidence for gone in mine.discarded), *chain(*mine.read)]
             assert numbers == pytest.approx(told, abs=CONFIDENCE), name
             for key in TokenEvent.__slots__:
-                if key not in {
-                    "slm_confidence",
-                    "slm_top",
-                    "llm_top",
-                    "slm_s",
-                    "router_s",
-                    "llm_s",
-                    "discarded",
-                    "read",
-                }:
+                if key not in untold:
                     assert getattr(mine, key) == its[key], (name, mine.index, key)
             assert mine.slm_confidence == pytest.approx(its["slm_confidence"], abs=CONFIDENCE), (name, mine.index)
             for top in ("slm_top", "llm_top"):
@@ -181,7 +175,7 @@ def test_runs_are_the_same_token_for_token(asked: Asked, answer: dict[str, Any])
             n_llm += mine.source == "llm"
         assert ours.finish_reason == theirs["finish_reason"], name
     events = [event for trace in asked.runs for event in trace.events]
-    assert n_llm > 100 and any(event.forced for event in events) and sum(len(e.discarded) > 1 for e in events) > 3
+    assert n_llm > 60 and any(event.forced for event in events) and sum(len(e.discarded) > 1 for e in events) > 1
 
 
 def test_a_run_of_the_browser_is_a_trace_of_the_same_pair_and_costs_the_same(
@@ -211,7 +205,7 @@ def test_both_say_the_same_of_a_finished_text(engine: Engine, asked: Asked, answ
                 assert mine[top][0] == pytest.approx(its[top][0], abs=CONFIDENCE)
 
 
-@pytest.mark.parametrize("n_labelled", few_or_all(3, 12))
+@pytest.mark.parametrize("n_labelled", few_or_all(2, 12))
 def test_both_give_a_run_the_same_cases_and_labels(engine: Engine, n_labelled: int) -> None:
     """Also where neither model is right, so that the SLM has to go on alone, and where no solution is known."""
     book = ProblemBook.bundled()
@@ -231,7 +225,7 @@ def test_both_give_a_run_the_same_cases_and_labels(engine: Engine, n_labelled: i
         ours = truth_message(engine, book.row(problem), problem.data_type, ids)
         assert theirs == ours, problem.id
         n_case_3 += ours.get("case", "").count("3")
-    assert n_case_3 >= n_labelled - 2 and "why" in ours
+    assert n_case_3 >= max(1, n_labelled - 2) and "why" in ours
 
 
 @pytest.mark.slow

@@ -63,7 +63,7 @@ def written_token_by_token(pair, ids, script):
     return expected
 
 
-@pytest.mark.parametrize("numbers", sampled([range(k, 100, 20) for k in range(20)], every=20), ids=lambda r: r.start)
+@pytest.mark.parametrize("numbers", sampled([range(k, 100, 50) for k in range(50)], every=50), ids=lambda r: r.start)
 def test_identity_on_the_bundled_problems(engine, numbers):
     """tau = 0 and tau = 1 are `generate`, and a scripted pattern is a loop that keeps nothing.
 
@@ -144,16 +144,10 @@ def test_labels_by_outcome_keep_97_percent_of_the_llms_accuracy_and_the_publishe
     assert kept["slm"] < 0.65 < 0.85 < kept["published"] < 0.97 < kept["outcome"]
 
 
-def test_the_stored_router_is_the_default_and_fits(engine):
-    assert engine.problems == ()
-    assert engine.router_names[0] == engine.default_router == "citer"
-    assert 0.0 < engine.default_threshold() < 1.0
-
-
 INDEX = [entry for entry in RUNS.read(ASSETS / "traces") if entry["pair"] == "Bundled pair"]
 
 
-@pytest.mark.parametrize("entry", INDEX, ids=lambda entry: entry["file"])
+@pytest.mark.parametrize("entry", sampled(INDEX, 4), ids=lambda entry: entry["file"])
 def test_a_recorded_run_is_what_the_engine_writes_today(engine, entry):
     trace = RoutingTrace.from_json((ASSETS / "traces" / entry["file"]).read_text(encoding="utf-8"))
     assert trace.pair.revision == engine.pair_info.revision

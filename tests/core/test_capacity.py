@@ -19,7 +19,7 @@ from citer_core.measuring.step_cost import RoutedCosts, StepCost
 COSTS = RoutedCosts(StepCost(0.002, 0.0001, 0.0), StepCost(0.020, 0.0005, 0.0), 0.0005)
 
 
-def simulate(server, n_jobs=40_000, seed=1):
+def simulate(server, n_jobs=20_000, seed=1):
     """Latencies of a server that takes all that wait, up to its batch, event by event."""
     draw, now, free_at, latencies = random.Random(seed), 0.0, 0.0, []
     arrivals = []
@@ -38,7 +38,7 @@ def simulate(server, n_jobs=40_000, seed=1):
     return sorted(latencies[n_jobs // 10 :])
 
 
-@pytest.mark.parametrize("rate", [2, 20, 40, 100, 400, 1000, 1600])
+@pytest.mark.parametrize("rate", [2, 40, 400, 1600])
 def test_against_a_simulation(rate):
     """20 ms and 0.5 ms a job: from idle to 80% of what it can do at most. Within a quarter everywhere."""
     server = BatchServer(0.020, 0.0005, rate)
@@ -94,16 +94,7 @@ def test_llm_alone_by_hand():
     assert found.token_s == pytest.approx(0.045) and found.p95_s == pytest.approx(0.0585)
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"users": 0}, "users is 0"),
-        ({"tokens_per_s": 0}, "tokens-per-s is 0"),
-        ({"llm_share": 0}, "llm-share is 0"),
-        ({"llm_share": 1.5}, "up to 1"),
-        ({"max_batch": 0}, "from 1"),
-    ],
-)
+@pytest.mark.parametrize(("change", "words"), [({"users": 0}, "users is 0"), ({"llm_share": 1.5}, "up to 1")])
 def test_bad_demands(change, words):
     with pytest.raises(SettingError, match=words):
         Demand(**({"users": 1, "tokens_per_s": 1.0, "llm_share": 0.2} | change))

@@ -12,19 +12,12 @@ import pytest
 from citer_core.assets import ASSETS
 from citer_core.evaluation.metrics import paired_difference, unpack
 from citer_core.evidence.chapter import FILES, blocks, filled
-from citer_core.evidence.regimes import regimes
 from citer_core.labelling.rollouts_file import rollouts_row
 from tests.core.chapter_tables import card, part
 
 README, EVIDENCE, *_ = (file.read_text(encoding="utf-8") for file in FILES)
 BENCHMARKS = ASSETS / "benchmarks"
 REAL = {"GSM8K": "gsm8k", "CommonsenseQA": "cqa"}
-
-
-@pytest.fixture(scope="module")
-def stored():
-    """All stored sets, read once, by name."""
-    return {regime.name: regime for regime in regimes()}
 
 
 def lines(path):

@@ -16,10 +16,8 @@ from citer_core.errors import ServerError
 from citer_core.measuring.capacity import (
     BatchServer,
     Load,
-    LoadPoint,
     Service,
     closed_loop,
-    load_point,
     random_arrivals,
 )
 from citer_core.measuring.server_load import KnownText, _calls, fit_service, fit_single_pass, measured_load, pass_times
@@ -76,14 +74,13 @@ def test_users_in_step_share_every_pass():
     assert found.p95_s == pytest.approx(0.044) and found.tokens_per_s == pytest.approx(1 / 0.045, rel=0.001)
 
 
-@pytest.mark.parametrize("users", [16, 64])
-def test_users_who_think_shorter_than_a_pass_take_turns(users):
+def test_users_who_think_shorter_than_a_pass_take_turns():
     """Who comes back finds a pass under way and joins the next: two groups, each waiting while the other is served.
 
     A round is two passes of half the users each, of which the mean of 5 tokens, 5 ms, is spent thinking.
     """
-    found = closed_loop(SERVICE, Load(users, 0.2, 0.001))
-    assert found.mean_s == pytest.approx(2 * (0.012 + users / 2 * 0.004) - 0.005, rel=0.03)
+    found = closed_loop(SERVICE, Load(16, 0.2, 0.001))
+    assert found.mean_s == pytest.approx(2 * (0.012 + 8 * 0.004) - 0.005, rel=0.03)
 
 
 @pytest.mark.parametrize("predict", [closed_loop, random_arrivals])
@@ -110,11 +107,6 @@ def test_many_users_who_think_long_come_at_random():
     ours, theirs = closed_loop(SERVICE, load), random_arrivals(SERVICE, load)
     assert ours.tokens_per_s == pytest.approx(theirs.tokens_per_s, rel=0.02)
     assert ours.mean_s == pytest.approx(theirs.mean_s, rel=0.25)
-
-
-def test_quantiles_are_of_the_ranked_calls():
-    point = load_point([x / 100 for x in random.Random(1).sample(range(100), 100)], 3.0)
-    assert point == LoadPoint(3.0, pytest.approx(0.495), 0.5, 0.95)
 
 
 # --- the measurement
@@ -149,11 +141,11 @@ def test_passes_are_measured_and_fitted():
 def test_a_load_gets_no_more_than_its_server_gives():
     """Other work on the machine can only slow it down, so that side has a wide margin."""
     load = Load(4, 0.5, 0.002)
-    point, n_calls = measured_load(Batches(), TEXTS, load, seconds=1.0, warm_s=0.2)
+    point, n_calls = measured_load(Batches(), TEXTS, load, seconds=0.4, warm_s=0.1)
     expected = closed_loop(SERVICE, load)
     assert point.p50_s >= SERVICE.fixed_s + SERVICE.per_call_s
     assert 0.2 * expected.tokens_per_s < point.tokens_per_s < 1.15 * expected.tokens_per_s
-    assert 0 < n_calls < round(point.tokens_per_s * 4)  # in one second; some tokens are the SLM's
+    assert 0 < n_calls < round(point.tokens_per_s * 4 * 0.4)  # in the seconds; some tokens are the SLM's
 
 
 def test_a_lost_server_ends_every_user():

@@ -110,58 +110,18 @@ def test_a_request_is_read():
     assert looking.routers == (("entropy", LOOKS),) * 3
 
 
-def test_what_one_way_has_of_its_own_is_not_the_others(engine):
-    """The SLM alone looks at nothing beside a way that looks back, and nothing is taken back from the routers."""
-    *_, last = messages_of(engine, together=True)
-    slm, *routed, looking, llm = last["document"]["runs"]
-    assert {event["source"] for event in slm["events"]} == {"slm"}
-    assert {event["source"] for event in llm["events"]} == {"llm"}
-    assert not any(event["llm_tokens_fed"] for event in slm["events"])
-    assert [any(event.get("discarded") for event in run["events"]) for run in (slm, *routed, llm)] == [False] * 4
-    assert looking["settings"] == DecodeSettings(max_new_tokens=30, **LOOKS).to_dict()
-    assert any(event.get("discarded") for event in looking["events"])
-
-
 @pytest.mark.parametrize(
     "change",
     [
-        {"question": ""},
-        {"question": 5},
-        {"data_type": "song"},
-        {"settings": {"max_new_tokens": 0}},
-        {"settings": {"max_new_tokens": "many"}},
-        {"settings": {"threshold": 0.5}},
-        {"settings": {"take_back": 0.2}},
-        {"settings": {"doubt_budget": 0}},
-        {"settings": {"wind": 1}},
-        {"settings": 5},
-        {"together": 1},
-        {"routers": []},
-        {"routers": [ASKED["routers"][0]] * 4},
-        {"routers": [{"router": "citer", "threshold": 0, "final_doubt": 1}]},
+        {"question": ""}, {"data_type": "song"}, {"settings": {"max_new_tokens": 0}}, {"settings": {"take_back": 0.2}},
+        {"settings": 5}, {"together": 1}, {"routers": []}, {"routers": [ASKED["routers"][0]] * 4},
         {"routers": [{"router": "citer", "threshold": 1, "take_back": 0.2}]},
-        {"routers": [{"router": "citer", "threshold": 0, "take_back": 2}]},
-        {"routers": [{"router": "citer", "threshold": 0, "look_every": 1.5}]},
-        {"routers": ["citer"]},
-        {"routers": [{"router": "", "threshold": 0.5}]},
-        {"routers": [{"router": "citer", "threshold": 0}]},
-        {"routers": [{"router": "citer", "threshold": 1}]},
-        {"routers": [{"router": "citer", "threshold": float("nan")}]},
-        {"routers": [{"router": 5, "threshold": 0.5}]},
-        {"routers": [{"router": "citer", "threshold": 0.5, "seed": 1}]},
+        {"routers": [{"router": "citer", "threshold": 0}]}, {"routers": [{"router": 5, "threshold": 0.5}]},
         {"another": 1},
-        {"settings": {"temperature": 3}},
-        {"settings": {"top_p": 0}},
-        {"settings": {"seed": "x"}},
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_compared_is_refused(change):
     read_comparison(ProblemBook({}), json.dumps(ASKED))
-    with pytest.raises(CiterError):
-        read_comparison(ProblemBook({}), json.dumps(ASKED | change))
-
-
-@pytest.mark.parametrize("given", [None, [], "x", 5])
-def test_what_is_no_request_is_refused(given):
-    with pytest.raises(CiterError):
-        read_comparison(ProblemBook({}), given)
+    for given in (json.dumps(ASKED | change), None):
+        with pytest.raises(CiterError):
+            read_comparison(ProblemBook({}), given)

@@ -8,19 +8,16 @@ import json
 import pytest
 
 from citer_core.assets import ASSETS
-from citer_core.comparison import COMPARISONS, Comparison, compare, record_comparisons, usual_routers
+from citer_core.comparison import COMPARISONS, Comparison, compare, record_comparisons
 from citer_core.cost import H100_SXM
-from citer_core.decode_settings import LOOKING_BACK
 from citer_core.engine import Engine
 from citer_core.errors import TraceError
-from citer_core.models.pair import ModelPair
 from citer_core.models.presets import parse_pair
 from citer_core.recording import RecordingPlan, read_plans
 from citer_core.routing.routers.training_free import EntropyRouter, MaxProbabilityRouter
 from citer_core.speculation import Drafting
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings, writer_alone
-from tests.core.conftest import tiny_qwen2
 from tests.sampling import sampled
 
 PLANS = [
@@ -92,12 +89,7 @@ def test_what_is_there_is_left_alone_and_what_changed_is_not(engine, tmp_path, m
     recorded(engine, tmp_path, [PLANS[0], dataclasses.replace(PLANS[1], question="Twice")])
     assert set(started) == {"Twice"}
     other = [*ROUTERS[:2], (ROUTERS[2][0], LOOKS | {"take_back": 0.8})]
-    for change in (
-        {"routers": ROUTERS[:1]},
-        {"routers": other},
-        {"drafting": Drafting(5, 0.0)},
-        {"max_new_tokens": 11},
-    ):
+    for change in ({"routers": other}, {"drafting": Drafting(5, 0.0)}, {"max_new_tokens": 11}):
         started.clear()
         recorded(engine, tmp_path, PLANS[:1], **change)
         assert set(started) == {"1 + 1?"}
@@ -108,52 +100,12 @@ def test_what_is_there_is_left_alone_and_what_changed_is_not(engine, tmp_path, m
     assert started
 
 
-def test_the_usual_routers_are_the_default_one_and_one_of_outcomes_which_also_looks_back(engine, bundled):
-    default, *others = usual_routers(bundled)
-    assert default == ("citer", {"threshold": bundled.default_threshold("citer")})
-    assert others == [
-        ("citer-outcome", {"threshold": bundled.default_threshold("citer-outcome")}),
-        (
-            "citer-outcome",
-            LOOKING_BACK,
-        ),
-    ]
-    assert [name for name, _ in usual_routers(engine)] == ["max-probability"]
-
-
-def test_comparisons_of_another_pair_stay(engine, tmp_path, tokenizer):
-    recorded(engine, tmp_path)
-    pair = ModelPair.assemble("other", tiny_qwen2(5), tiny_qwen2(6), tokenizer)
-    other = Engine(pair, {"max-probability": MaxProbabilityRouter()})
-    plan = dataclasses.replace(PLANS[0], file="c.json")
-    recorded(other, tmp_path, [plan], routers=ROUTERS[:1])
-    assert {entry["file"] for entry in COMPARISONS.read(tmp_path)} == {"a.json", "b.json", "c.json"}
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"schema": "citer-trace"},
-        {"schema_version": 2},
-        {"runs": []},
-        {"title": None},
-        {"speculative": {}},
-        {"runs": [{"schema": "citer-trace"}]},
-    ],
-)
-def test_what_is_no_comparison_is_refused(engine, tmp_path, change):
-    recorded(engine, tmp_path, PLANS[:1])
-    path = tmp_path / "a.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | change), encoding="utf-8")
+@pytest.mark.parametrize("change", [{"schema_version": 2}, {"runs": []}, {"title": None}, {"speculative": {}}])
+def test_what_is_no_comparison_is_refused(tmp_path, change):
+    stored, path = FOLDER / next(iter(STORED)), tmp_path / "a.json"
+    path.write_text(json.dumps(json.loads(stored.read_text()) | change), encoding="utf-8")
     with pytest.raises(TraceError):
         Comparison.read(path)
-
-
-@pytest.mark.parametrize("index", ["{", "[1]", '[{"file": "../a.json", "title": "", "subtitle": "", "pair": ""}]'])
-def test_a_damaged_index_is_refused(tmp_path, index):
-    (tmp_path / "index.json").write_text(index, encoding="utf-8")
-    with pytest.raises(TraceError, match="python -m citer_core compare"):
-        COMPARISONS.read(tmp_path)
 
 
 # ---------------------------------------------------------------- what is stored with the project
@@ -165,7 +117,7 @@ def test_there_are_six_problems_of_each_pair_that_has_any():
     assert all(by_pair.count(pair) >= 6 for pair in by_pair)
 
 
-@pytest.mark.parametrize("file", STORED)
+@pytest.mark.parametrize("file", sampled(STORED, 6))
 def test_every_stored_comparison_reads_and_holds_one_problem(file):
     there = Comparison.read(FOLDER / file)
     assert (there.title, there.subtitle) == (STORED[file]["title"], STORED[file]["subtitle"])
@@ -178,7 +130,7 @@ def test_every_stored_comparison_reads_and_holds_one_problem(file):
     assert there.speculative.answer == there.runs[-1].answer
 
 
-@pytest.mark.parametrize("plan", sampled(read_plans(ASSETS / "datasets" / "compared-embedded.jsonl"), every=5))
+@pytest.mark.parametrize("plan", sampled(read_plans(ASSETS / "datasets" / "compared-embedded.jsonl"), every=10))
 def test_the_bundled_pairs_columns_are_what_its_runs_write_today(bundled, plan):
     """`python -m citer_core compare assets/datasets/compared-embedded.jsonl` records them again."""
     there = Comparison.read(FOLDER / plan.file)

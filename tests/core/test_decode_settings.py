@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 
 import pytest
 
 from citer_core.decode_settings import MAX_SETTINGS_CHARS, SETTINGS, DecodeSettings, read_settings
 from citer_core.errors import CiterError, SettingError
 from citer_core.tasks.datasets import bundled_rows
-from citer_core.ui.form import explore
 from citer_core.ui.problems import ProblemBook
 from citer_core.ui.run.asked import read_asked
 
@@ -33,21 +31,11 @@ def test_what_is_not_named_has_its_default():
     ("given", "parts"),
     [
         ({"topp": 1}, ['no setting "topp"', "threshold, max_new_tokens, temperature, top_p, seed"]),
-        ('{"threshold": 0.5, "tau": 1}', ['no setting "tau"', "threshold, max_new_tokens"]),
-        ({"secret " * 1000: 1}, ['no setting "secret', "threshold"]),
         ([0.7], ["settings is a list of 1", "an object that may hold threshold", '{"threshold": 0.7}']),
-        ("0.7", ["settings is 0.7"]),
-        (0.7, ["settings is 0.7"]),
-        ("null", ["settings is nothing"]),
         ("{threshold: 1}", ["not JSON", '{"threshold": 0.7}']),
-        ('{"seed": NaN}', ["NaN", "not JSON"]),
         ("secret " * MAX_SETTINGS_CHARS, ["characters", "2,000"]),
         ({"threshold": 1.5}, ["threshold (tau) is 1.5", "from 0 to 1", "0 gives every token to the SLM"]),
-        ({"max_new_tokens": 0}, ["max_new_tokens is 0", "from 1 to 4,096"]),
-        ({"top_p": 0}, ["top_p is 0", "above 0, at most 1"]),
-        ({"seed": None}, ["seed is nothing", "whole number"]),
         ({"temperature": "secret " * 1000}, ['temperature is "secret', "from 0 to 2"]),
-        ({"temperature": {"secret": 1}}, ["temperature is an object"]),
     ],
 )
 def test_what_is_wrong_is_said_with_what_is_allowed_and_not_printed_back(given, parts):
@@ -85,17 +73,9 @@ def test_an_expected_answer_is_what_a_run_is_judged_by():
     ("text", "part"),
     [
         (None, "is nothing, not text"),
-        ("[1]", "is a list of 1; it must be an object that may hold question, data_type, router, settings"),
         (json.dumps({**ASKED, "threshold": 1}), 'asked with "threshold": the request may hold question'),
-        (json.dumps({**ASKED, "settings": {"threshold": 2}}), "from 0 to 1"),
-        (json.dumps({**ASKED, "settings": {"tau": 2}}), 'no setting "tau"'),
-        (json.dumps({**ASKED, "question": 7}), "The question is 7"),
         (json.dumps({**ASKED, "question": "x" * 100_000}), "100,000 characters"),
-        (json.dumps({**ASKED, "router": ["x"]}), "router is a list of 1"),
-        (json.dumps({**ASKED, "true_answer": 2}), "expected answer is 2: give a short text"),
-        (json.dumps({**ASKED, "true_answer": "2" * 2_000}), "give a short text"),
         (json.dumps({**ASKED, "question": MC, "data_type": "mc", "true_answer": "D"}), "is not one of the choices"),
-        (json.dumps({"settings": {}}), "data_type is nothing"),
         ("x" * 2_000_000, "1,000,000"),
     ],
 )
@@ -113,16 +93,3 @@ def test_the_table_holds_together():
             assert row.kind.read(value, name) == value
         assert row.label and row.about and row.hint.endswith(".")
         assert getattr(DecodeSettings(), name) == row.default
-
-
-def test_every_setting_has_a_control_that_offers_its_range():
-    page = explore("How many?", "math", 0.93)
-    fields = [dict(re.findall(r'([\w-]+)="([^"]*)"', tag)) for tag in re.findall(r"<input [^>]*data-name=[^>]*>", page)]
-    assert [field["data-name"] for field in fields] == [name for name in SETTINGS if name != "threshold"]
-    for field in fields:
-        row = SETTINGS[field["data-name"]]
-        assert f"<label>{row.label}<input" in page and f">{row.about}</span>" in page
-        given = [float(field[name]) for name in ("min", "max", "value")]
-        assert given == [row.lowest, row.kind.high, row.default] and (not row.step or float(field["step"]) == row.step)
-        assert row.kind.high < 2**53, "a browser's number holds it"
-    assert page.count('value="0.93"') == 2, "the slider and its number"

@@ -17,12 +17,11 @@ from safetensors.torch import load_file, save_file
 
 from citer_core.assets import ASSETS
 from citer_core.embedded import corpus, multiple_choice, pretrain, publish, stories, wording
-from citer_core.embedded.arithmetic import multiply
 from citer_core.errors import SettingError
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import problem_from_row
 from citer_core.tasks.prompts import row_completion, row_prompt
-from tests.sampling import few_or_all
+from tests.sampling import few_or_all, sampled
 
 NUMBERS = {word: str(n) for n, word in enumerate(stories.NUMBER_WORDS)}
 
@@ -39,10 +38,10 @@ def value(expression: str) -> Fraction:
     return total
 
 
-@pytest.mark.parametrize("kind", stories.kinds(), ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", sampled(stories.kinds(), 8), ids=lambda kind: kind.name)
 def test_every_step_of_every_kind_is_true_and_follows_from_what_is_known(kind):
     rng = random.Random(kind.name)
-    for _ in range(300):
+    for _ in range(100):
         row = stories.sample(rng, kind)
         problem, solution = row["problem"], row["solution"]
         assert row["kind"] == kind.name and re.search(r"[?]($| )|^Find ", problem)
@@ -61,16 +60,6 @@ def test_every_step_of_every_kind_is_true_and_follows_from_what_is_known(kind):
             assert name.lower() in problem.lower() or solution.startswith((name, *wording.OPENINGS[1:])), row
 
 
-def test_a_kind_is_drawn_from_both_its_ranges_as_often_as_it_says():
-    (kind,) = [kind for kind in stories.kinds() if kind.name == "shopping/spent"]
-    rng = random.Random(3)
-    counts = [int(re.findall(r"\d+", stories.sample(rng, kind)["solution"])[-1]) for _ in range(4_000)]
-    assert max(counts) > 9 * 12 * 2, "the most that easy numbers come to"
-    drawn = [stories._draw_numbers(rng, kind) for _ in range(4_000)]
-    beyond = sum(numbers["pa"] > 12 for numbers in drawn) / 4_000
-    assert beyond == pytest.approx(kind.hard * (40 - 12) / (40 - 6 + 1), abs=0.03)
-
-
 def arithmetic_is_true(text):
     """Recomputes every chain of equations between dollar signs; returns how many there were."""
     chains = [chain for chain in re.findall(r"\$([^$]+)\$", text) if "boxed" not in chain]
@@ -79,7 +68,7 @@ def arithmetic_is_true(text):
     return len(chains)
 
 
-@pytest.mark.parametrize("n", [1_500, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", few_or_all(300, 10_000))
 def test_every_statement_of_many_samples_is_true_however_it_is_worded(n):
     rng, n_steps = random.Random(20261122), collections.Counter()
     for _ in range(n):
@@ -97,31 +86,8 @@ def test_every_statement_of_many_samples_is_true_however_it_is_worded(n):
             assert is_read == (label <= row["answerKey"]), row
 
 
-def test_one_problem_is_told_in_many_ways_and_one_way_is_the_most_usual():
-    """Of first words and operand orders; weights are 1 / (i + 1.8)."""
-    rng = random.Random(1)
-    told = collections.Counter(wording.say(rng, "a", "b", "c", "d") for _ in range(8000))
-    weights = [1 / 1.8, 1 / 2.8, 1 / 3.8, 1 / 4.8]
-    for letter, weight in zip("abcd", weights, strict=True):
-        assert told[letter] / 8000 == pytest.approx(weight / sum(weights), abs=0.02)
-    kept = sum(wording.operands(rng, 1, 2) == (1, 2) for _ in range(8000)) / 8000
-    assert kept == pytest.approx(0.6, abs=0.02)
-    swaps = stories.Step("a", "x + y", ("{eq}.",), swaps=True), stories.Step("b", "x * y", ("{eq}.",))
-    in_order = sum(stories._ordered(rng, swaps)[0].name == "a" for _ in range(8000)) / 8000
-    assert in_order == pytest.approx(0.65, abs=0.02)
-    texts = {wording.connect(rng, ["it is one.", "Ada has two.", "that is three."]) for _ in range(20_000)}
-    assert len(texts) == 2 * 2 * len(wording.FIRST) * len(wording.MIDDLE) * len(wording.LAST)
-    assert {"It is one. Ada has two. That is three.", "It is one; Ada has two; that is three."} <= texts
-
-
 def test_the_generator_is_the_one_that_was_frozen_before_the_first_router():
     assert corpus.fingerprint() == corpus.FROZEN["fingerprint"]
-
-
-def test_products_are_spelled_out_only_where_that_helps():
-    assert multiply(7, 34) == (r"$7\times34=238$", 238)
-    assert multiply(34, 20) == (r"$34\times20=680$", 680)
-    assert multiply(34, 27) == (r"$34\times27=34\times20+34\times7=680+238=918$", 918)
 
 
 def test_questions_have_one_right_option_among_true_facts():
@@ -131,7 +97,7 @@ def test_questions_have_one_right_option_among_true_facts():
         assert len(facts[relation.name]) == len(relation.facts), f"{relation.name} asks one subject twice"
         assert len(relation.options) >= 3
     rng = random.Random(0)
-    for _ in range(500):
+    for _ in range(200):
         row = multiple_choice.sample(rng)
         texts, labels = row["choices"]["text"], row["choices"]["label"]
         assert 3 <= len(texts) == len(labels) == len(set(texts)) <= 5
@@ -143,26 +109,19 @@ def test_questions_have_one_right_option_among_true_facts():
 
 def test_training_never_sees_a_held_out_prompt():
     held_out = {
-        row_prompt(row, kind) for kind in ("math", "mc") for row in islice(corpus.held_out_rows(kind, "test"), 300)
+        row_prompt(row, kind) for kind in ("math", "mc") for row in islice(corpus.held_out_rows(kind, "test"), 100)
     }
-    seen = {prompt for step in range(40) for prompt, _ in corpus.training_texts(7, step, 150)}
-    assert len(held_out) == 600 and not held_out & seen
+    seen = {prompt for step in range(8) for prompt, _ in corpus.training_texts(7, step, 100)}
+    assert len(held_out) == 200 and not held_out & seen
     assert corpus.training_texts(7, 3, 20) == corpus.training_texts(7, 3, 20) != corpus.training_texts(7, 4, 20)
 
 
-@pytest.mark.parametrize("n", few_or_all(50, publish.N_CARD))
+@pytest.mark.parametrize("n", few_or_all(10, publish.N_CARD))
 def test_what_is_tested_on_is_noted(n):
     noted = publish.TESTED.read_text(encoding="utf-8").split()
     assert len(noted) == len(publish.tested()) == 2 * publish.N_CARD
     for kind, ids in zip(publish.FORMATS, (noted[: publish.N_CARD], noted[publish.N_CARD :]), strict=True):
         assert ids[:n] == [row["id"] for row in publish.held_out(kind, "test", n)]
-
-
-def test_held_out_streams_are_fixed_and_distinct():
-    first = [row["id"] for row in islice(corpus.held_out_rows("math", "test"), 50)]
-    assert first == [row["id"] for row in islice(corpus.held_out_rows("math", "test"), 50)]
-    other = [row["id"] for row in islice(corpus.held_out_rows("math", "router"), 50)]
-    assert len(set(first)) == 50 and not set(first) & set(other)
 
 
 def test_rows_of_a_stream_are_the_same_however_many_were_asked_for_and_none_is_one_that_was_ruled_out():
@@ -214,17 +173,7 @@ def test_a_killed_training_ends_with_the_same_weights(tmp_path, tokenizer, monke
         assert torch.equal(a, b), name
 
 
-def test_training_starts_from_given_weights(tmp_path, tokenizer):
-    """No step from some weights are those weights."""
-    first = pretrain.build_model(dataclasses.replace(TINY, seed=3), tokenizer)
-    save_file({k: v.bfloat16() for k, v in first.state_dict().items() if k != "lm_head.weight"}, tmp_path / "first")
-    untrained = dataclasses.replace(TINY, n_steps=0)
-    model = pretrain.pretrain(untrained, tokenizer, tmp_path / "work", first_weights=tmp_path / "first")
-    for (name, a), b in zip(first.state_dict().items(), model.state_dict().values(), strict=True):
-        assert torch.equal(a.bfloat16().float(), b), name
-
-
-@pytest.mark.parametrize("mean_of", [1, 2])
+@pytest.mark.parametrize("mean_of", sampled([2, 1], 2))
 def test_a_recipe_goes_on_with_the_next(tmp_path, tokenizer, monkeypatch, mean_of):
     """What is published is the second training's model, which began with the weights of the first; or their mean."""
     then = dataclasses.replace(TINY, n_steps=1, seed=8, warmup_steps=20, often={"votes/gap": 1e9})

@@ -6,7 +6,6 @@ import json
 import math
 import random
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,30 +17,13 @@ from citer_core.evaluation.metrics import paired_difference, unpack, wilson_inte
 from citer_core.evidence import claims as claims_module
 from citer_core.evidence.arena import arenas
 from citer_core.evidence.claim import verdict_of
-from citer_core.evidence.claims import NEITHER, claims, headline, lesson
+from citer_core.evidence.claims import claims
 from citer_core.evidence.look_back import plane
-from citer_core.evidence.part_tables import on_the_way
 from citer_core.evidence.payback import paybacks
 from citer_core.evidence.regime import Difference, newcombe
 from citer_core.evidence.regimes import REAL_PAIR, of_matched, of_parts, of_qwen, regimes
-from citer_core.measuring.profile_numbers import measured_crossing, read_profile
 from citer_core.ui.evidence import lead
 from tests.core.stored_evidence import RIGHT, N, accuracy_part, evaluated, every_part
-
-ROOT = Path(__file__).resolve().parents[2]
-ONE_WORDING = ASSETS / "benchmarks" / "evidence" / "one-wording" / "matched_shares.json"
-
-
-@pytest.fixture(scope="module")
-def stored():
-    """All stored sets, read once, by name."""
-    return {regime.name: regime for regime in regimes()}
-
-
-@pytest.fixture(scope="module")
-def stored_claims():
-    """All claims of what is stored, by name."""
-    return {claim.name: claim for claim in claims()}
 
 
 def test_points_of_a_set_are_what_its_rows_say():
@@ -78,18 +60,6 @@ def test_differences_are_paired_where_the_problems_are_known():
 def test_newcombe_against_its_published_example():
     """Newcombe 1998, table II, (a): 56/70 less 48/80, method 10."""
     assert newcombe((56, 70), (48, 80)) == pytest.approx((0.0524, 0.3339), abs=1e-4)
-
-
-def test_the_first_edition_is_kept_as_it_was_measured():
-    kept = json.loads(ONE_WORDING.read_text())
-    regime = of_matched(ONE_WORDING)
-    for kind, points in kept["points"].items():
-        for point in points:
-            line = regime.at(kind, point["router"], point["share_wanted"])
-            assert (line.right, line.n) == (point["accuracy"]["n_correct"], 200)
-            assert [round(x, 4) for x in (line.low, line.high)] == point["accuracy"]["interval_95"]
-            assert (line.tau, line.share) == (point["threshold"], point["llm_token_share"])
-            assert math.isnan(line.seconds)
 
 
 def test_points_of_the_real_pair_are_compared_where_their_shares_are_near(tmp_path):
@@ -163,28 +133,6 @@ def test_claims_of_a_set_come_from_its_bits(monkeypatch):
         (f"{kind} at {share}%", N) for kind in ("math", "mc") for share in (5, 10)
     ]
     assert rows[1].value == pytest.approx(-15.0) and rows[1].low < -15.0 < rows[1].high < 0
-
-
-def test_the_other_regime_stands_beside_the_one_that_leads(monkeypatch):
-    newest = of_parts("a-set", {"accuracy": accuracy_part()})
-    monkeypatch.setattr(claims_module, "regimes", lambda folder: iter([newest, of_matched(ONE_WORDING)]))
-    free = next(claim for claim in claims() if claim.name == "free-1")
-    assert "A pair" in free.number
-    assert free.other.startswith("Elsewhere: CITER less Max-probability (no training): math -3.5 points")
-    assert {row.group for row in free.figures[0].rows} == {"A pair", "Bundled pair, first edition"}
-    taught = lesson([newest, of_matched(ONE_WORDING)])
-    behind = "A pair: CITER after {} is behind max-probability at 10% LLM tokens: math {} points"
-    assert behind.format("one round", "-30.0") in taught.sentences[0]
-    assert behind.format("two rounds", "-15.0") in taught.sentences[1]
-    assert taught.sentences[-1] == NEITHER and len(taught.sentences) == 4
-    assert lesson([]) is None
-
-
-def test_sets_lead_by_their_date(tmp_path):
-    for name, date in (("b-old", "2026-01-01"), ("a-new", "2026-02-01")):
-        accuracy_part(date=date).write(tmp_path / "evidence" / name)
-    (tmp_path / "evidence" / "b-old" / "matched_shares.json").write_bytes(ONE_WORDING.read_bytes())
-    assert [regime.name for regime in regimes(tmp_path)] == ["a-new", "b-old"]
 
 
 @pytest.fixture
@@ -285,27 +233,16 @@ def test_routing_has_paid_when_what_it_saves_has_won_back_its_setup(answered):
     assert (never.answers("seconds"), math.isnan(never.answers("gb"))) == (math.inf, True)
 
 
-def test_a_set_up_for_one_kind_of_problems_is_held_against_that_kind(answered, monkeypatch):
-    regime, _ = answered
-    part = regime.parts["setup"]
-    one = replace(part, content=part.content | {"kinds": ["math"]})
-    other = replace(regime, name="other", title="Other pair", parts={"setup": one})
-    ours = {found.router: found for found in paybacks(other)}["citer-2"]
-    at, alone = regime.at("math", "citer-2", 0.1), regime.at("math", "always-llm", None)
-    assert (ours.accuracy, ours.saved["gb"]) == (at.accuracy, alone.gb - at.gb)
-    monkeypatch.setattr(claims_module, "regimes", lambda folder: iter([regime, other]))
-    said = {claim.name: claim for claim in claims()}["end-to-end"].other
-    assert said.startswith("Elsewhere: ") and said.endswith("; Other pair, math.")
-    assert f"then {at.accuracy:.1%} right where the LLM has {alone.accuracy:.1%}" in said
-
-
-def test_rounds_are_trained_on_the_way_to_the_last():
-    assert on_the_way("citer", ["published-1"]) == ["citer"]
-    assert on_the_way("citer-plus-3", [f"published-{k}" for k in (1, 2, 3)]) == [
-        "citer-plus", "citer-plus-2", "citer-plus-3"
-    ]  # fmt: skip
-    assert on_the_way("citer-outcome", ["outcome"]) == ["citer-outcome"]
-    assert on_the_way("max-probability", []) == ["max-probability"]
+def test_the_first_edition_is_kept_as_it_was_measured():
+    path = ASSETS / "benchmarks" / "evidence" / "one-wording" / "matched_shares.json"
+    kept, regime = json.loads(path.read_text()), of_matched(path)
+    for kind, points in kept["points"].items():
+        for point in points:
+            line = regime.at(kind, point["router"], point["share_wanted"])
+            assert (line.right, line.n) == (point["accuracy"]["n_correct"], 200)
+            assert [round(x, 4) for x in (line.low, line.high)] == point["accuracy"]["interval_95"]
+            assert (line.tau, line.share) == (point["threshold"], point["llm_token_share"])
+            assert math.isnan(line.seconds)
 
 
 def test_the_llm_alone_of_the_real_pair_is_priced_without_the_slm():
@@ -315,37 +252,3 @@ def test_the_llm_alone_of_the_real_pair_is_priced_without_the_slm():
     # `evaluate` gives the share of what the LLM alone would have moved, to four digits.
     assert line.gb == pytest.approx(routed["n_bytes"] / routed["bytes_share"] / 200 / 1e9, rel=1e-4)
     assert line.bytes_share == 1.0 and 0.7 < line.tflop / (routed["flops"] / 200 / 1e12) < 0.8
-
-
-def test_the_mechanics_of_the_real_pair_stand_beside_the_bundled_ones(stored_claims):
-    content = json.loads((ASSETS / "benchmarks" / "evidence" / "qwen" / "overhead.json").read_text())["content"]
-    found = stored_claims
-    router, step = content["routers"][0], content["slm_step_ms"]
-    assert router["router"] == "citer"
-    assert f"{router['ms'] / step:.1%} of an SLM step of {step:.0f} ms; Qwen2.5-Coder" in found["overhead"].other
-    row = next(row for row in content["switch"] if row["n_skipped"] == 7)
-    assert f"takes {row['kept_ms']:.0f} ms with its cache kept, {row['again_ms']:.0f} ms" in found["switch"].other
-    assert "Elsewhere" not in found["overhead"].number and len(found["overhead"].figures) == 2
-
-
-def test_the_headline_begins_with_the_best():
-    said = headline(of_parts("a-set", {"accuracy": accuracy_part()}))
-    assert said == (
-        "At 20% of the bytes of the LLM's own answers, the free max-probability baseline recovers 91% and 91%, CITER "
-        f"after two rounds 64% and 64% of the gap between both models ({N} unseen problems of math and mc each; right "
-        "alone: SLM 40.0% and 40.0%, LLM 95.0% and 95.0%)."
-    )
-    every = headline(of_parts("a-set", every_part()))
-    assert every.startswith("At 20% of the bytes of the LLM's own answers, look-back")
-
-
-def test_seconds_lead_with_what_was_measured(stored_claims):
-    profile = read_profile(ASSETS / "benchmarks" / "profile.json")
-    crossing = measured_crossing(profile.check)
-    assert crossing is not None and crossing.at is not None
-    found = stored_claims["metrics"]
-    measured, fit = f"{crossing.at:.0%} LLM tokens", f"{profile.break_even.time:.0%} where the fitted costs"
-    assert found.number.startswith(measured) and f"; {fit}" in found.number
-    assert [row.value for row in found.figures[0].rows] == [
-        crossing.at, profile.break_even.time, profile.break_even.bytes,
-    ]  # fmt: skip

@@ -23,8 +23,9 @@ from citer_core.tasks.problem_set import ProblemSet
 from citer_core.types import DecodeSettings
 from citer_core.workload import Passes, Workload
 from tests.core.examples import exhausted
+from tests.sampling import sampled
 
-PLAN = EvidencePlan(n_test=4, max_new_tokens=32, batch_size=4)
+PLAN = EvidencePlan(n_test=4, max_new_tokens=16, batch_size=4)
 SETTINGS = DecodeSettings(threshold=0.9, max_new_tokens=PLAN.max_new_tokens)
 
 
@@ -40,7 +41,7 @@ def routed(engine, problem, router="max-probability", settings=SETTINGS):
     return run.trace()
 
 
-@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize("fused", sampled([True, False], 2))
 def test_a_metered_pair_counts_what_the_run_says_it_read(engine, asked, fused):
     pair = engine.pair
     if not fused:
@@ -108,7 +109,7 @@ def test_speculative_answers_are_the_llms_own_and_are_written_once(engine, asked
 
 
 def test_quarters_of_questions_and_answers_hold_every_token(engine, asked, tmp_path):
-    with RunBook(engine, tmp_path / "runs.jsonl", max_new_tokens=80, batch_size=8) as book:
+    with RunBook(engine, tmp_path / "runs.jsonl", max_new_tokens=32, batch_size=8) as book:
         entry = by_length(book, asked, asked, [Named("margin", "margin", "Margin")], 0.2)
         points = {point["router"]: point for point in entry["points"]}
         assert list(points) == ["always-slm", "always-llm", "margin"]

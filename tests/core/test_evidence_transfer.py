@@ -93,21 +93,6 @@ def test_a_point_with_nothing_to_be_held_against_is_an_error(claim, row):
             "Neither is better everywhere: one router for both is behind one for each in places, ahead in others.",
             "One that has seen the other format only is worse.",
         ),
-        (
-            {"both_on_math": 5, "mc_on_math": 5},
-            "One router for both is behind one for each in places.",
-            "One that has seen the other format only is worse in places.",
-        ),
-        (
-            {"both_on_math": 5, "both_on_mc": 5, "math_on_mc": 39},
-            "One router for both is behind one for each.",
-            "Even one that has seen the other format only is not measurably worse.",
-        ),
-        (
-            {"both_on_mc": 39},
-            "One router for both will do.",
-            "Even one that has seen the other format only is not measurably worse.",
-        ),
     ],
 )
 def test_what_follows_says_where_a_loss_is_beyond_doubt(tmp_path, right, both, other):

@@ -17,7 +17,8 @@ from citer_core.browser_pair import pair_facts, stored_thresholds
 from citer_core.evidence.advice import FILE, advice, computed_advice, routers_here
 from citer_core.evidence.claims import claims, lesson
 from citer_core.evidence.regime import NEAR
-from citer_core.evidence.regimes import REAL_PAIR, of_matched, of_qwen, regimes
+from citer_core.evidence.regimes import REAL_PAIR, of_matched, of_qwen
+from citer_core.measuring.profile_numbers import measured_crossing, read_profile
 from citer_core.ui.evidence import lead
 from tests.core.stored_evidence import evaluated
 
@@ -32,16 +33,16 @@ sys.exit("torch" in sys.modules)
 
 
 @pytest.fixture(scope="module")
-def stored():
-    """All stored sets, read once, by name."""
-    return {regime.name: regime for regime in regimes()}
+def stored_claims():
+    """All claims of what is stored, by name."""
+    return {claim.name: claim for claim in claims()}
 
 
 def as_json(value):
     return json.loads(json.dumps(value))
 
 
-def test_the_view_is_told_what_the_tables_say_and_nothing_else_and_without_torch(stored):
+def test_the_view_is_told_what_the_tables_say_and_nothing_else_and_without_torch(stored, stored_claims):
     done = subprocess.run([sys.executable, "-c", WITHOUT_TORCH], capture_output=True, check=True, cwd=ROOT)
     content, known = json.loads(done.stdout)["evidence"], stored
     assert [regime["name"] for regime in content["regimes"]] == list(known)
@@ -62,7 +63,7 @@ def test_the_view_is_told_what_the_tables_say_and_nothing_else_and_without_torch
                     value = line[name]
                     missing = value is None or (isinstance(value, float) and math.isnan(value))
                     assert point[name] == (None if missing else value), (kind, name)
-    assert content["claims"] == as_json([asdict(claim) for claim in claims()])
+    assert content["claims"] == as_json([asdict(claim) for claim in stored_claims.values()])
     assert content["lesson"] == as_json(asdict(lesson(list(known.values()))))
 
 
@@ -87,15 +88,6 @@ def test_the_lead_compares_the_points_nearest_to_the_share(stored):
     free = regime.at("CommonsenseQA", "max-probability", 0.1)
     assert free.share == pytest.approx(0.105, abs=0.001)  # not the one at 0.082, with more right answers
     assert f"which needs no training, has {free.accuracy:.1%}." in lead(regime, "CommonsenseQA")[0]
-
-
-def test_the_lead_has_each_round_by_its_name(stored):
-    regime = stored["varied-wording"]
-    said, more = lead(regime, "math")
-    at = {name: regime.at("math", name, 0.1) for name in ("citer", "citer-2", "max-probability")}
-    assert f"CITER has {at['citer'].accuracy:.1%} right after one round and {at['citer-2'].accuracy:.1%} after" in said
-    assert f"has {at['max-probability'].accuracy:.1%}" in said
-    assert f"CITER after two rounds moves {at['citer-2'].bytes_share:.0%}" in more
 
 
 def test_what_is_said_where_tau_is_offered_is_what_the_evidence_has(stored):
@@ -127,3 +119,17 @@ def test_only_routers_of_the_pair_that_is_here_can_be_opened():
     card = json.loads((ASSETS / "models" / "card.json").read_text())
     assert {"citer", "max-probability"} <= routers_here(card["pair_revision"])
     assert routers_here("0123456789abcdef-0123456789abcdef") == routers_here("") == frozenset()
+
+
+def test_what_claims_say_of_mechanics_and_of_seconds_is_what_was_measured(stored_claims):
+    """Beside the bundled pair the real one; and the crossing of the runs before that of the fitted costs."""
+    content = json.loads((ASSETS / "benchmarks" / "evidence" / "qwen" / "overhead.json").read_text())["content"]
+    router, step, found = content["routers"][0], content["slm_step_ms"], stored_claims
+    assert f"{router['ms'] / step:.1%} of an SLM step of {step:.0f} ms; Qwen2.5-Coder" in found["overhead"].other
+    row = next(row for row in content["switch"] if row["n_skipped"] == 7)
+    assert f"takes {row['kept_ms']:.0f} ms with its cache kept, {row['again_ms']:.0f} ms" in found["switch"].other
+    profile = read_profile(ASSETS / "benchmarks" / "profile.json")
+    even, crossing = profile.break_even, measured_crossing(profile.check)
+    assert found["metrics"].number.startswith(f"{crossing.at:.0%} LLM tokens")
+    assert f"; {even.time:.0%} where the fitted costs" in found["metrics"].number
+    assert [row.value for row in found["metrics"].figures[0].rows] == [crossing.at, even.time, even.bytes]

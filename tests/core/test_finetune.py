@@ -16,9 +16,11 @@ from safetensors.torch import load_file
 from transformers import TrainerCallback
 
 from citer_core.assets import ASSETS
+from citer_core.cli import finetune as command
 from citer_core.cli.main import main
 from citer_core.errors import DatasetError, MachineError, ModelFileError, SettingError
 from citer_core.labelling.teacher_forcing import example_of
+from citer_core.models.batch import batch_completions
 from citer_core.models.pair import load_pair
 from citer_core.tasks.datasets import bundled_rows, read_rows
 from citer_core.training.finetune import IGNORED, PEFT_PIN, Recipe, collate, completions, encode_row, finetune
@@ -28,6 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ROWS = bundled_rows("mc")[:16]
 QUICK = Recipe(max_steps=8, batch_size=4, learning_rate=1e-2, max_length=200, save_steps=3)
 needs_peft = pytest.mark.skipif(importlib.util.find_spec("peft") is None, reason="peft is optional")
+WITH_AND_WITHOUT = [None, pytest.param(4, marks=[needs_peft, pytest.mark.slow])]
 
 
 class StopAt(TrainerCallback):
@@ -108,12 +111,12 @@ def test_a_row_without_a_completion_says_what_to_run(tmp_path):
 # --- training
 
 
-def test_the_loss_falls_and_the_result_is_half_of_a_pair(model_folder, tmp_path):
-    before = weights(model_folder)
-    result = tune(model_folder, tmp_path / "tuned", Recipe(max_steps=25, batch_size=8, learning_rate=1e-2))
-    assert result.n_steps == 25 and result.n_rows == 16 and result.n_too_long == 0
-    assert result.losses[0][0] == 1 and result.losses[-1][0] == 25
-    assert result.losses[-1][1] < 0.6 * result.losses[0][1]
+def test_it_learns_to_write_the_chain_and_to_stop_and_is_half_of_a_pair(model_folder, tmp_path):
+    before, rows = weights(model_folder), ROWS[:1]
+    result = tune(model_folder, tmp_path / "tuned", Recipe(max_steps=40, batch_size=1, learning_rate=1e-2), rows)
+    assert (result.n_steps, result.n_rows, result.n_too_long) == (40, 1, 0)
+    assert result.losses[0][0] == 1 and result.losses[-1][0] == 40
+    assert result.losses[-1][1] < 0.1 * result.losses[0][1]
     pair = load_pair(f"{tmp_path / 'tuned'},{model_folder}")
     assert pair.info.slm.n_params == pair.info.llm.n_params
     assert pair.info.revision.split("-")[0] != pair.info.revision.split("-")[1]
@@ -122,14 +125,6 @@ def test_the_loss_falls_and_the_result_is_half_of_a_pair(model_folder, tmp_path)
     content = (tmp_path / "tuned" / "model.safetensors").read_bytes()
     note = json.loads((tmp_path / "tuned" / "citer.json").read_text())
     assert note == {"files": {"model.safetensors": hashlib.sha256(content).hexdigest()}}
-
-
-def test_it_learns_to_write_the_chain_and_to_stop(model_folder, tmp_path):
-    from citer_core.models.batch import batch_completions
-
-    rows = ROWS[:1]
-    tune(model_folder, tmp_path / "tuned", Recipe(max_steps=40, batch_size=1, learning_rate=1e-2), rows)
-    pair = load_pair(f"{tmp_path / 'tuned'},{model_folder}")
     prompt = pair.encode(rows[0].problem.prompt)
     ((_, ids),) = batch_completions(pair.slm, [prompt], eos_ids=pair.eos_ids, max_new_tokens=100)
     assert ids[-1] in pair.eos_ids
@@ -149,7 +144,7 @@ def test_rows_that_are_too_long_are_left_out_and_counted(model_folder, tmp_path,
         tune(model_folder, tmp_path / "none", Recipe(max_length=10))
 
 
-@pytest.mark.parametrize("lora_rank", [None, pytest.param(4, marks=needs_peft)])
+@pytest.mark.parametrize("lora_rank", WITH_AND_WITHOUT)
 def test_a_stopped_run_ends_with_the_weights_of_one_that_was_not(model_folder, tmp_path, lora_rank):
     """Stopped at step 5, behind the checkpoint of step 3; a newer checkpoint is torn, as kill -9 leaves it."""
     recipe = Recipe(**{**{name: getattr(QUICK, name) for name in QUICK.__slots__}, "lora_rank": lora_rank})
@@ -171,13 +166,11 @@ def test_a_stopped_run_ends_with_the_weights_of_one_that_was_not(model_folder, t
 
 
 def test_a_run_that_could_not_save_its_result_needs_no_training_again(model_folder, tmp_path, monkeypatch):
-    from citer_core.training import finetune as module
-
     def disk_full(*args):
         raise ModelFileError("disk full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "_save", disk_full)
+        patch.setattr("citer_core.training.finetune._save", disk_full)
         with pytest.raises(ModelFileError):
             tune(model_folder, tmp_path / "tuned")
     watcher = StopAt(None)
@@ -217,7 +210,7 @@ def test_another_runs_folder_is_refused(model_folder, tmp_path):
         tune(model_folder, tmp_path / "c")
 
 
-@pytest.mark.parametrize("lora_rank", [None, pytest.param(2, marks=needs_peft)])
+@pytest.mark.parametrize("lora_rank", WITH_AND_WITHOUT)
 def test_bfloat16_is_saved_as_such(model_folder, tmp_path, lora_rank):
     recipe = Recipe(dtype="bfloat16", max_steps=2, batch_size=4, gradient_accumulation=2, lora_rank=lora_rank)
     tune(model_folder, tmp_path / "tuned", recipe)
@@ -227,7 +220,7 @@ def test_bfloat16_is_saved_as_such(model_folder, tmp_path, lora_rank):
 
 @needs_peft
 def test_lora_leaves_an_ordinary_checkpoint(model_folder, tmp_path):
-    recipe = Recipe(max_steps=25, batch_size=8, learning_rate=2e-2, lora_rank=8)
+    recipe = Recipe(max_steps=12, batch_size=4, learning_rate=3e-2, lora_rank=8)
     result = tune(model_folder, tmp_path / "tuned", recipe)
     assert result.losses[-1][1] < 0.9 * result.losses[0][1]
     before, after = weights(model_folder), weights(tmp_path / "tuned")
@@ -248,16 +241,10 @@ def test_lora_without_peft_names_the_command(model_folder, tmp_path, monkeypatch
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"dtype": "float16"},
-        {"n_epochs": 0},
-        {"max_steps": 0},
-        {"batch_size": 0},
-        {"learning_rate": float("nan")},
-        {"warmup_share": 1},
-        {"lora_rank": 0},
-        {"seed": -1},
+        {"dtype": "float16"}, {"n_epochs": 0}, {"max_steps": 0}, {"batch_size": 0}, {"learning_rate": float("nan")},
+        {"warmup_share": 1}, {"lora_rank": 0}, {"seed": -1},
     ],
-)
+)  # fmt: skip
 def test_settings_outside_their_range_are_refused(wrong):
     with pytest.raises(SettingError, match=next(iter(wrong))):
         Recipe(**wrong)
@@ -296,13 +283,10 @@ def test_the_bundled_slm_by_name(tmp_path):
     ("arguments", "part"),
     [
         (["--dataset", "gsm8k:test"], "is for tests"),
-        (["--dataset", "gsm8k", "--split", "test"], "is for tests"),
-        (["--dataset", "nope"], "no data set"),
         (["--dataset-path", "test-rows.jsonl"], '"gsm8k-test-0001" is from a test split'),
         (["--dataset-path", "no-such-file"], "cannot be read"),
         (["--dataset-path", "rows.jsonl", "--limit", "0"], "--limit"),
         (["--dataset-path", "rows.jsonl", "--device", "tpu"], "cpu or cuda"),
-        (["--dataset-path", "rows.jsonl", "--learning-rate", "0"], "learning_rate"),
         (["--dataset-path", "rows.jsonl", "--model", "no-such-folder"], "no model folder"),
     ],
 )
@@ -317,9 +301,7 @@ def test_bad_input_is_one_message(arguments, part, tmp_path, monkeypatch, capsys
     assert not Path("out").exists()
 
 
-def test_only_the_first_process_speaks(model_folder, tmp_path, monkeypatch, capsys):
-    from citer_core.cli import finetune as command
-
+def test_only_the_first_process_speaks(monkeypatch, capsys):
     monkeypatch.setenv("RANK", "1")
     command._speaker()("hidden")
     monkeypatch.setenv("RANK", "0")

@@ -23,6 +23,7 @@ from citer_core.routing.routers.training_free import MaxProbabilityRouter
 from citer_core.types import DecodeSettings
 from tests.core.conftest import tiny_qwen2
 from tests.own_time import OwnTime
+from tests.sampling import sampled
 
 gguf = pytest.importorskip("gguf")
 
@@ -70,7 +71,7 @@ def write_gguf(path, model):
 
 @pytest.fixture(autouse=True)
 def _own_cache(request, tmp_path, monkeypatch):
-    if "slow" not in request.keywords:
+    if request.function is not test_the_real_pair_at_both_ends_of_tau_is_generate:
         monkeypatch.setenv("CITER_CACHE", str(tmp_path / "cache"))
 
 
@@ -112,7 +113,7 @@ def test_a_conversion_notes_its_files_and_a_changed_one_is_not_loaded(tiny_file)
         load_pair(f"{tiny_file},{tiny_file}")
 
 
-@pytest.mark.parametrize("damage", ["layers", "NaN", "truncated", "missing", *gguf_conversion.SIZES])
+@pytest.mark.parametrize("damage", sampled(["layers", "NaN", "truncated", "missing", *gguf_conversion.SIZES], 4))
 def test_a_damaged_gguf_file_is_not_converted(tmp_path, damage):
     path, model = tmp_path / "bad.gguf", tiny_qwen2(1)
     if damage == "layers":
@@ -159,12 +160,7 @@ def test_a_file_that_is_no_gguf_and_a_missing_package_are_messages(tmp_path, tin
 
 QUESTIONS = [
     "What is 17 * 3?", "Name the capital of France.", "Write a Python function that reverses a list.",
-    "A shop sells 4 pens at 3 dollars each. How much is that?", "Why is the sky blue?",
-    "Translate 'good night' to German.",
-    "What is the square root of 144?", "List three prime numbers.", "Write a haiku about rain.", "Who wrote Hamlet?",
-    "Sort the numbers 4, 1, 3.", "What does HTTP stand for?", "A train goes 60 km in 40 minutes. How fast is it?",
-    "Erkläre das Wort Heimat.", "¿Cuántos días tiene un año?", "Write SQL that counts rows in a table t.",
-    "What is the opposite of cold?", "Solve x + 5 = 12.", "Give a recipe for tea.", "Is 91 a prime number?",
+    "Translate 'good night' to German.", "Erkläre das Wort Heimat.", "¿Cuántos días tiene un año?",
 ]  # fmt: skip
 
 
@@ -217,31 +213,30 @@ def rewritten(path, change):
     return path
 
 
-@pytest.mark.parametrize(
-    ("change", "rope"),
-    [
-        (
-            lambda writer: writer.add_tensor("rope_freqs.weight", np.array([1, 2, 4, 8], dtype=np.float32)),
-            {"rope_type": "longrope", "long_factor": [1, 2, 4, 8], "short_factor": [1, 2, 4, 8], "attention_factor": 1},
-        ),
-        (
-            lambda writer: (
-                writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR),
-                writer.add_rope_scaling_factor(4.0),
-            ),
-            {"rope_type": "linear", "factor": 4},
-        ),
-        (
-            lambda writer: (
-                writer.add_rope_scaling_type(gguf.RopeScalingType.YARN),
-                writer.add_rope_scaling_factor(4.0),
-                writer.add_rope_scaling_orig_ctx_len(128),
-            ),
-            {"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 128},
-        ),
-    ],
-    ids=["frequencies", "linear", "yarn"],
-)
+def linear(writer):
+    writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
+    writer.add_rope_scaling_factor(4.0)
+
+
+def yarn(writer):
+    writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+    writer.add_rope_scaling_factor(4.0)
+    writer.add_rope_scaling_orig_ctx_len(128)
+
+
+def frequencies(writer):
+    writer.add_tensor("rope_freqs.weight", np.array([1, 2, 4, 8], dtype=np.float32))
+
+
+FREQUENCIES = {"long_factor": [1, 2, 4, 8], "short_factor": [1, 2, 4, 8], "attention_factor": 1}
+SCALED = [
+    (frequencies, {"rope_type": "longrope", **FREQUENCIES}),
+    (linear, {"rope_type": "linear", "factor": 4}),
+    (yarn, {"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 128}),
+]
+
+
+@pytest.mark.parametrize(("change", "rope"), sampled(SCALED, 3))
 def test_how_positions_are_scaled_is_read(tmp_path, change, rope):
     """It was dropped without a word, and the model wrote another text."""
     path = rewritten(tmp_path / "scaled.gguf", change)

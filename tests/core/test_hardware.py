@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from citer_core.errors import PairError
-from citer_core.hardware import cpu_budget, has_bfloat16, processor_in_words
+from citer_core.hardware import cpu_budget, has_bfloat16
 from citer_core.models import products
 from citer_core.models.pair import load_pair
 from citer_core.models.products import automatic_dtype, choose_dtype
@@ -53,18 +52,9 @@ def test_affinity_is_the_least(tmp_path):
     assert cpu_budget(write(tmp_path, {f"{V2}/cpu.max": "600000 100000"}), affinity=3) == 3
 
 
-def test_here():
-    assert cpu_budget() >= 1
-
-
 @pytest.mark.parametrize(
     ("text", "has"),
-    [
-        ("flags\t: fpu avx512_bf16 amx_tile\n", True),
-        ("flags: amx_bf16", True),
-        ("flags\t: fpu avx2\n", False),
-        ("", False),
-    ],
+    [("flags\t: fpu avx512_bf16 amx_tile\n", True), ("flags: amx_bf16", True), ("flags\t: fpu avx2\n", False)],
 )
 def test_bfloat16_flags(tmp_path, text, has):
     write(tmp_path, {"cpuinfo": text})
@@ -97,24 +87,3 @@ def test_the_bundled_pair_stays_in_float32(monkeypatch):
 def test_measurement_is_of_both_formats(empty_caches):
     seconds = products.measured_seconds(size=64, n_matrices=2, n_rounds=2)
     assert set(seconds) == {"float32", "bfloat16"} and min(seconds.values()) > 0
-
-
-def test_unknown_dtype_names_auto():
-    with pytest.raises(PairError, match="auto"):
-        load_pair(dtype="int3")
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (
-            "model name : Intel(R) Xeon(R) Processor\nflags : avx512_bf16 amx_bf16\n",
-            "Intel(R) Xeon(R) Processor (AMX, AVX-512 BF16)",
-        ),
-        ("model name\t: AMD EPYC\nflags\t: fpu avx512_bf16\n", "AMD EPYC (AVX-512 BF16)"),
-        ("model name : old\nflags : avx2\n", "old"),
-    ],
-)
-def test_a_processor_is_named_with_what_multiplies_bfloat16(tmp_path, text, words):
-    write(tmp_path, {"cpuinfo": text})
-    assert processor_in_words(tmp_path / "cpuinfo") == words

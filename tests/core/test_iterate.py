@@ -23,6 +23,7 @@ from citer_core.training import iterate as module
 from citer_core.training.iterate import IterateSettings, iterate
 from citer_core.training.router_training import RouterRecipe
 from tests.core.examples import ROWS, verdict
+from tests.sampling import sampled
 
 SETTINGS = IterateSettings(
     n_rounds=2, recipe=RouterRecipe((3e-3,), batch_size=32, max_epochs=3), share=0.5, n_rollouts=4, max_new_tokens=5
@@ -111,7 +112,7 @@ MOMENTS = {
 }
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("moment", sampled(MOMENTS, 3))
 def test_a_killed_run_ends_with_the_same_files(tiny_pair, finished, tmp_path, monkeypatch, moment):
     place, name, number = MOMENTS[moment]
     honest, n_calls = getattr(place, name), 0
@@ -147,28 +148,12 @@ def test_one_more_round_goes_on_from_the_last(tiny_pair, finished, tmp_path):
     assert (header.iteration, header.router_revision) == (3, finished[1][1]["router_revision"])
 
 
-@pytest.mark.parametrize(
-    ("change", "part"),
-    [
-        ({"recipe": dataclasses.replace(SETTINGS.recipe, max_epochs=9)}, "trained with"),
-        ({"share": 0.1}, "trained with"),
-        ({"seed": 5}, "made with seed"),
-        ({"n_rollouts": 3}, "made with n_rollouts"),
-    ],
-)
+@pytest.mark.parametrize(("change", "part"), [({"share": 0.1}, "trained with"), ({"seed": 5}, "made with seed")])
 def test_rounds_of_other_settings_are_not_taken_for_this_runs(tiny_pair, finished, tmp_path, change, part):
     folder = shutil.copytree(finished[0], tmp_path / "rounds")
     with pytest.raises(DatasetError, match=part):
         run(tiny_pair, folder, dataclasses.replace(SETTINGS, **change))
     assert made(folder) == made(finished[0])
-
-
-def test_other_problems_are_measured_without_labelling_again(tiny_pair, finished, tmp_path, monkeypatch):
-    folder = shutil.copytree(finished[0], tmp_path / "rounds")
-    monkeypatch.setattr(label_files, "label_examples", lambda *_, **__: pytest.fail("labelled again"))
-    reports = run(tiny_pair, folder, problems={"fewer": PROBLEMS["sums"][:2]})
-    assert [report["points"]["fewer"]["accuracy"]["n"] for report in reports] == [2, 2]
-    assert reports[1]["n_label_flips"] == finished[1][1]["n_label_flips"]
 
 
 def test_a_damaged_report_is_named(tiny_pair, finished, tmp_path):
@@ -208,11 +193,3 @@ def test_rounds_of_labels_by_outcome_go_from_the_llm_to_a_routed_policy_of_that_
         assert report["n_prefer_slm"] == int((labels.label[labels.is_tried] == 1).sum())
     with pytest.raises(DatasetError, match="trained with"):
         run(tiny_pair, tmp_path, dataclasses.replace(settings, ties=Ties()))
-
-
-def test_rounds_roll_case_2_out_under_a_share(tiny_pair, tmp_path):
-    reports = run(tiny_pair, tmp_path, dataclasses.replace(SETTINGS, roll_out_case_2=True, rollout_share=0.3))
-    header, labels, _ = load_labels(tmp_path / "round-2" / "labels")
-    router = load_router(tmp_path / "round-1" / "router" / "citer.json", tiny_pair)
-    assert header.roll_out_case_2 and header.threshold == router.threshold_at(0.3)
-    assert reports[1]["n_rolled_out"] == int(((labels.case >= 2) & (labels.label >= 0)).sum())

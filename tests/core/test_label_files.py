@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
+from itertools import product
 
 import pytest
 import torch
@@ -14,7 +15,6 @@ import citer_core
 from citer_core.errors import DatasetError, SettingError
 from citer_core.labelling import label_files, label_header, rollouts
 from citer_core.labelling.label_files import label_dataset, load_label_folders, load_labels, merge_labels, shard_starts
-from citer_core.labelling.label_header import LabelHeader
 from citer_core.labelling.labels import Labels, LabelSettings, label_examples
 from citer_core.labelling.rollouts import Policy
 from citer_core.labelling.teacher_forcing import example_of
@@ -22,13 +22,12 @@ from citer_core.routing.routers.training_free import RandomRouter
 from tests.cli.examples import contents
 from tests.core.examples import ROWS, verdict
 from tests.own_time import OwnTime
+from tests.sampling import sampled
 
 SETTINGS = LabelSettings(Policy.slm_alone(max_new_tokens=3), n_rollouts=2, ask_slm=True, seed=1)
 
 
-@pytest.fixture(autouse=True)
-def _a_coin_marks_the_answers(monkeypatch):
-    monkeypatch.setattr(rollouts, "check_answer", verdict)
+pytestmark = pytest.mark.usefixtures("coin")
 
 
 def label(pair, folder, rows=ROWS, settings=SETTINGS, **options):
@@ -73,18 +72,6 @@ def test_the_files_hold_the_labels_and_say_what_they_mean(tiny_pair, finished):
     assert (header.n_rows, list(header.starts)) == (6, [0, 2, 4])
 
 
-def test_the_header_says_who_labelled_what_and_how(tiny_pair, finished):
-    document = json.loads((finished / "labels.json").read_text())
-    rows = document.pop("rows")
-    assert len(rows) == 16 and int(rows, 16) >= 0
-    assert document == {
-        "schema": "citer-labels", "schema_version": 2, "pair": "tiny", "pair_revision": tiny_pair.info.revision,
-        "dtype": "float32", "prompt_version": 1, "code_version": citer_core.__version__, "n_rows": 6, "part_size": 2,
-        "iteration": 1, "router": "always-slm", "router_revision": "", "threshold": 0.0, "n_rollouts": 2,
-        "ask_slm": True, "max_new_tokens": 3, "seed": 1, "prompt_form": "plain",
-    }  # fmt: skip
-
-
 # --- resuming
 
 
@@ -97,7 +84,7 @@ def test_a_killed_run_ends_with_the_same_bytes(tiny_pair, finished, tmp_path):
     assert contents(tmp_path / "killed") == contents(finished)
 
 
-@pytest.mark.parametrize("moment", ["header", "tensors", "rows", "half of the rows"])
+@pytest.mark.parametrize("moment", sampled(["tensors", "header", "half of the rows", "rows"], 2))
 def test_a_kill_while_a_part_is_written_leaves_no_part(tiny_pair, finished, tmp_path, monkeypatch, moment):
     """The .jsonl says that a part is there, so it must come last and whole."""
     folder = tmp_path / "killed"
@@ -129,11 +116,6 @@ def test_a_kill_while_a_part_is_written_leaves_no_part(tiny_pair, finished, tmp_
     assert left == contents(finished) and load_labels(folder)
 
 
-def test_parts_that_are_there_are_left_alone(tiny_pair, copied, monkeypatch):
-    monkeypatch.setattr(label_files, "label_examples", lambda *_, **__: pytest.fail("labelled again"))
-    assert label(tiny_pair, copied) == [2, 4, 6]
-
-
 # --- whose folder it is
 
 
@@ -155,7 +137,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("what", [*OTHERS, "pair_revision", "dtype", "prompt_version", "code_version"])
+@pytest.mark.parametrize("what", sampled([*OTHERS, "pair_revision", "dtype", "prompt_version", "code_version"], 4))
 def test_labels_of_another_run_are_not_mixed(tiny_pair, copied, monkeypatch, what):
     before, pair = contents(copied), tiny_pair
     if what in ("pair_revision", "dtype"):
@@ -171,17 +153,6 @@ def test_labels_of_another_run_are_not_mixed(tiny_pair, copied, monkeypatch, wha
     assert contents(copied) == before
 
 
-def test_the_batch_of_rollouts_may_differ(tiny_pair, copied):
-    policy = dataclasses.replace(SETTINGS.policy, batch_size=1)
-    assert label(tiny_pair, copied, settings=dataclasses.replace(SETTINGS, policy=policy)) == [2, 4, 6]
-
-
-def test_a_folder_that_cannot_be_written_is_a_message(tiny_pair, tmp_path):
-    (tmp_path / "taken").write_text("a file")
-    with pytest.raises(DatasetError, match="taken/labels cannot be written"):
-        label(tiny_pair, tmp_path / "taken" / "labels")
-
-
 def test_labels_of_another_pair_or_prompt_do_not_train(tiny_pair, finished, monkeypatch):
     with pytest.raises(DatasetError, match=r"but this is other\. Label with this pair"):
         load_labels(finished, dataclasses.replace(tiny_pair.info, revision="other"))
@@ -193,8 +164,7 @@ def test_labels_of_another_pair_or_prompt_do_not_train(tiny_pair, finished, monk
 # --- damage
 
 
-@pytest.mark.parametrize("suffix", ["safetensors", "jsonl"])
-@pytest.mark.parametrize("damage", ["truncated", "other"])
+@pytest.mark.parametrize(("suffix", "damage"), sampled(product(["safetensors", "jsonl"], ["truncated", "other"]), 3))
 def test_a_damaged_part_is_named_and_only_it_is_made_anew(tiny_pair, finished, copied, suffix, damage):
     path = copied / f"part-000002.{suffix}"
     path.write_bytes(path.read_bytes()[:50] if damage == "truncated" else b"[1, 2]\n")
@@ -217,14 +187,7 @@ def test_a_part_without_its_tensors_is_named(copied, tmp_path):
     assert not (tmp_path / "all").exists()
 
 
-def test_rows_that_are_missing_inside_a_part_are_noticed(copied):
-    path = copied / "part-000002.jsonl"
-    path.write_text(path.read_text().splitlines(keepends=True)[0])
-    with pytest.raises(DatasetError, match="number their examples"):
-        load_labels(copied)
-
-
-@pytest.mark.parametrize("content", [None, "{", "[]", '{"schema": "other", "schema_version": 2}', '{"schema": 1}'])
+@pytest.mark.parametrize("content", [None, "{", '{"schema": 1}'])
 def test_a_folder_without_a_header_of_ours_holds_no_labels(copied, content):
     path = copied / "labels.json"
     path.unlink() if content is None else path.write_text(content)
@@ -233,13 +196,8 @@ def test_a_folder_without_a_header_of_ours_holds_no_labels(copied, content):
 
 
 @pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("n_rows", 1e30), ("n_rows", "6"), ("n_rows", -1), ("n_rows", None), ("n_rows", True), ("part_size", 0),
-        ("part_size", 0.5), ("pair", ["tiny"]), ("pair_revision", None), ("threshold", float("nan")), ("seed", "1"),
-        ("ask_slm", 1), ("prompt_version", [1]), ("prompt_form", {}), ("iteration", 10**400), ("router", "x" * 301),
-    ],
-)  # fmt: skip
+    ("field", "value"), [("n_rows", 1e30), ("part_size", 0), ("pair", ["tiny"]), ("threshold", float("nan"))]
+)
 def test_a_header_of_nonsense_is_a_message_and_no_endless_loop(copied, tmp_path, field, value):
     """`n_rows` 1e30 looked for 5e29 parts."""
     path = copied / "labels.json"
@@ -263,18 +221,11 @@ def test_many_missing_parts_are_counted_without_looking_for_each(copied):
     "edit",
     [
         lambda t: t.pop("margin"),
-        lambda t: t.update(extra=torch.zeros(2)),
-        lambda t: t.update(hidden=t["hidden"][:, 0].contiguous()),
         lambda t: t.update(hidden=t["hidden"][:, :5].contiguous()),
-        lambda t: t.update(label=t["label"][:-1].contiguous()),
         lambda t: t.update(label=t["label"].float()),
         lambda t: t["entropy"].__setitem__(0, float("nan")),
-        lambda t: t["case"].__setitem__(0, 4),
         lambda t: t["label"].__setitem__(0, 2),
         lambda t: t["question"].__setitem__(0, 5),
-        lambda t: t["question"].__setitem__(0, -1),
-        lambda t: t["position"].__setitem__(0, 1),
-        lambda t: t["position"].__setitem__(0, -7),
         lambda t: t.update({name: tensor[:0].contiguous() for name, tensor in t.items()}),
     ],
 )
@@ -287,9 +238,7 @@ def test_tensors_that_are_not_labels_are_named_and_never_trained_on(copied, edit
         load_labels(copied)
 
 
-@pytest.mark.parametrize(
-    "line", [b"[1]", b"{}", b'{"question": 2}', b"\xff", b"[" * 100_000, b'{"question": 1e400}', b"9" * 5000]
-)
+@pytest.mark.parametrize("line", [b"[1]", b"\xff", b'{"question": 1e400}'])
 def test_rows_that_are_not_ours_are_named(copied, line):
     path = copied / "part-000002.jsonl"
     path.write_bytes(line + b"\n" + path.read_bytes())
@@ -355,18 +304,6 @@ def test_what_does_not_make_one_whole_is_not_merged(tiny_pair, copied, tmp_path,
     assert not (tmp_path / "all").exists()
 
 
-def test_there_must_be_something_to_merge(tmp_path):
-    with pytest.raises(SettingError, match="nothing to merge"):
-        merge_labels([], tmp_path)
-
-
-def test_header_and_tensors_are_readable_without_the_project(finished):
-    tensors = load_file(finished / "part-000000.safetensors")
-    # Published labels are the files that they were before there were others.
-    assert set(tensors) == {f.name for f in dataclasses.fields(Labels)} - {"slm_branch", "llm_branch"}
-    assert LabelHeader.read(finished).pair == "tiny"
-
-
 # --- several data sets
 
 
@@ -390,3 +327,10 @@ def test_folders_that_do_not_belong_together_are_refused(tiny_pair, finished, co
     label(other, tmp_path / "other", ROWS[:3])
     with pytest.raises(DatasetError, match=r"pair_revision = another, those in .* one router learns from one pair"):
         load_label_folders([finished, tmp_path / "other"])
+
+
+def test_rows_that_are_missing_inside_a_part_are_noticed(copied):
+    path = copied / "part-000002.jsonl"
+    path.write_text(path.read_text().splitlines(keepends=True)[0])
+    with pytest.raises(DatasetError, match="number their examples"):
+        load_labels(copied)

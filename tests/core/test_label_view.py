@@ -12,8 +12,7 @@ import torch
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
 
 from citer_core.assets import ASSETS
-from citer_core.errors import DatasetError
-from citer_core.evaluation.branches import Branch, Branches, roll_out_branches
+from citer_core.evaluation.branches import roll_out_branches
 from citer_core.evaluation.label_view import label_texts
 from citer_core.evaluation.metrics import expected_calibration_error, reliability, wilson_interval
 from citer_core.labelling.teacher_forcing import example_from_text, example_of
@@ -23,10 +22,10 @@ from citer_core.tasks.answers import check_answer
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.prompts import row_completion
 from citer_core.types import DecodeSettings, prefers_llm
-from tests.label_verdicts import BestThreshold, Confusion, best_threshold, confusion
+from tests.label_verdicts import BestThreshold, Confusion, confusion
 from tests.sampling import few_or_all
 
-N_EACH = 6
+N_EACH = 3
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
 ROUTERS = ("citer", "max-probability", "entropy", "margin", "random", "disagreement")
 
@@ -91,7 +90,7 @@ def test_awkward_texts_are_kept_literally(engine):
         assert "".join(text.pieces) == completion
 
 
-@pytest.mark.parametrize(("n_each", "n_least"), few_or_all((1, 5), (6, 31)))
+@pytest.mark.parametrize(("n_each", "n_least"), [pytest.param(6, 31, marks=pytest.mark.slow)])
 def test_case_three_is_labelled_by_the_slms_own_rollout(engine, n_each, n_least):
     rows = [(row.row, kind) for kind in ("math", "mc") for row in bundled_rows(kind)]
     pair = engine.pair
@@ -115,18 +114,12 @@ def test_case_three_is_labelled_by_the_slms_own_rollout(engine, n_each, n_least)
     assert len(checked) >= n_least and set(checked) == {0, 1}
 
 
-def test_too_long_a_text_is_refused_before_anything_is_computed(engine):
-    row, kind = bundled_rows("math")[0].row, "math"
-    long = {**row, "solution": "one more word " * 1300 + row["solution"]}
-    with pytest.raises(DatasetError, match="shorten"):
-        example_of(long, kind, engine.pair)
-
-
-def test_it_ends_early_when_it_is_cancelled(engine):
-    examples = [example_of(row.row, "mc", engine.pair) for row in bundled_rows("mc")[:60]]
+def test_it_ends_early_when_it_is_cancelled(engine, monkeypatch):
+    monkeypatch.setattr("citer_core.evaluation.label_view.CHUNK_EXAMPLES", 2)
+    examples = [example_of(row.row, "mc", engine.pair) for row in bundled_rows("mc")[:5]]
     seen = []
-    seen.extend(label_texts(engine.pair, [AlwaysSLMRouter()], examples, is_cancelled=lambda: len(seen) >= 20))
-    assert len(seen) == 20
+    seen.extend(label_texts(engine.pair, [AlwaysSLMRouter()], examples, is_cancelled=lambda: len(seen) >= 2))
+    assert len(seen) == 2
 
 
 # ---------------------------------------------------------------- curves
@@ -160,26 +153,6 @@ def test_the_pages_curves_are_sklearns(columns):
         assert curves["ece"] == pytest.approx(expected_calibration_error(*tensors))
 
 
-@needs_node
-def test_every_point_of_a_curve_is_the_confusion_at_its_tau(columns):
-    label, confidences = columns
-    n_easy, n_critical = int(label.sum()), int((1 - label).sum())
-    for (confidence, *_), *_, curves in in_the_browser([(c, label, [], []) for c in confidences.values()]):
-        for tau, wasted, caught in curves["roc"]:
-            cells = confusion(confidence, label, tau)
-            assert (cells.waste / n_easy, cells.caught / n_critical) == pytest.approx((wasted, caught))
-        for tau, recall, precision in curves["pr"]:
-            cells = confusion(confidence, label, tau)
-            assert cells.caught / n_critical == pytest.approx(recall)
-            assert cells.caught / (cells.caught + cells.waste) == pytest.approx(precision)
-
-
-@needs_node
-def test_one_kind_of_label_has_no_curve():
-    ((*_, easy),) = in_the_browser([([0.2, 0.9], [1, 1], [], [])])
-    assert (easy["auc"], easy["average_precision"], easy["roc"], easy["pr"]) == (None, None, [], [])
-
-
 def in_the_browser(cases):
     """Cells at each tau, the best tau for each ratio, and the curves, as the page computes them."""
     asked = [
@@ -210,20 +183,6 @@ def in_the_browser(cases):
 
 
 @needs_node
-def test_the_page_counts_as_the_rule_does_and_suggests_the_best_tau(columns):
-    label, confidences = columns
-    rng = np.random.default_rng(0)
-    cases = [(c, label, [0.0, 0.2, 0.95, 1.0, c[0]], [1, 10, 60]) for c in confidences.values()]
-    cases += [([0.2, 0.9], [1, 1], [], [10]), ([0.2, 1.0], [0, 0], [], [10])]
-    for _ in range(20):
-        c = np.float32(rng.integers(0, 6, 50) / 5).astype(np.float64)
-        cases.append((c, rng.integers(0, 3, 50), [0.2, c[0]], [1, 10, 60]))  # 2: no label
-    for (c, y, taus, ratios), cells, best, _ in in_the_browser(cases):
-        assert cells == [confusion(c, y, tau) for tau in taus]
-        assert best == [best_threshold(c, y, ratio) for ratio in ratios]
-
-
-@needs_node
 def test_no_tau_is_better_than_the_one_that_is_suggested():
     """Where confidences touch each other and both ends, every tau that can decide otherwise is tried."""
     rng = np.random.default_rng(1)
@@ -248,13 +207,13 @@ def test_no_tau_is_better_than_the_one_that_is_suggested():
 # ---------------------------------------------------------------- branches
 
 
-@pytest.mark.parametrize(("every", "expected"), few_or_all((10, set()), (2, {True})))
+@pytest.mark.parametrize(("every", "expected"), few_or_all((6, set()), (2, {True})))
 def test_branches_are_what_decoding_from_there_gives(engine, texts, every, expected):
     pair, router, tau = engine.pair, engine.router("citer"), 0.9
     verdicts = set()
     tried = 0
     for text in texts[1][::every]:
-        for i in (text.case != 1).nonzero()[:2, 0].tolist():
+        for i in (text.case != 1).nonzero()[:1, 0].tolist():
             tried += 1
             ids = int(text.slm_ids[i]), int(text.llm_ids[i])
             branches = roll_out_branches(pair, router, text.example, i, ids, tau)
@@ -269,7 +228,7 @@ def test_branches_are_what_decoding_from_there_gives(engine, texts, every, expec
                 assert (branch.answer, branch.is_correct) == (answer.predicted_answer, bool(answer.is_correct))
                 assert branch.token == ("" if ended else pair.token_text(token_id))
             verdicts.add(branches.preferred and (branches.preferred == "slm") == bool(text.label[i]))
-    assert tried >= 16 // every and verdicts >= expected
+    assert tried >= 4 // every and verdicts >= expected
 
 
 def test_a_router_that_looks_at_the_prompt_sees_the_prompt_and_not_the_prefix(engine, texts):
@@ -289,7 +248,7 @@ def test_a_router_that_looks_at_the_prompt_sees_the_prompt_and_not_the_prefix(en
     assert seen[0][1].tolist() == [6] and seen[1][1].tolist() == [7]
 
 
-def test_the_slm_is_preferred_wherever_its_branch_is_right():
-    right, wrong = (Branch("x", (), "1", ok, "eos") for ok in (True, False))
-    table = {(right, right): "slm", (right, wrong): "slm", (wrong, right): "llm", (wrong, wrong): None}
-    assert all(Branches(*both).preferred == preferred for both, preferred in table.items())
+@needs_node
+def test_one_kind_of_label_has_no_curve():
+    ((*_, easy),) = in_the_browser([([0.2, 0.9], [1, 1], [], [])])
+    assert (easy["auc"], easy["average_precision"], easy["roc"], easy["pr"]) == (None, None, [], [])

@@ -44,29 +44,16 @@ def test_a_refusal_is_not_asked_again(tiny_pair, server, status, part):
     assert len(server.bodies) == 1
 
 
-def test_a_server_that_hangs_is_given_up_in_time(tiny_pair, server):
-    server.delay_s = 3.0
-    start = time.monotonic()
-    with pytest.raises(ServerError, match="took too long"):
-        remote(tiny_pair, server, timeout_s=0.4).llm.next_tokens([[1]])
-    assert 0.3 < time.monotonic() - start < 1.5
-
-
 GOOD = {"index": 0, "token_ids": [5], "logprobs": {"tokens": ["token_id:5"], "top_logprobs": [{"token_id:5": -0.1}]}}
 
 
 @pytest.mark.parametrize(
     ("answer", "part"),
     [
-        (b"<html>gateway</html>", "not answer in JSON.*gateway"),
-        (b'{"choices": [', "not answer in JSON"),
         (b"[]", "with a completion"),
         (b'{"choices": []}', "answered 0 of 1"),
         (b'{"choices": [{"index": 0, "text": "hello"}]}', "no token id"),
-        (json.dumps({"choices": [GOOD | {"token_ids": ["5"]}]}).encode(), "no token id"),
         (json.dumps({"choices": [GOOD | {"token_ids": [5, 6]}]}).encode(), "no token id"),
-        (json.dumps({"choices": [GOOD | {"token_ids": [99_999]}]}).encode(), "wrote token 99999"),
-        (json.dumps({"choices": [GOOD | {"logprobs": {"top_logprobs": [{"five": -1}]}}]}).encode(), "no token id"),
     ],
 )
 def test_answers_that_make_no_sense_end_the_run(tiny_pair, server, answer, part):

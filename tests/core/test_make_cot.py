@@ -21,9 +21,7 @@ from citer_core.training.finetune import completions
 from citer_core.training.make_cot import CotSettings, make_cots
 from tests.cli.examples import lines
 from tests.core.conftest import tiny_qwen2
-
-# Hot enough that the bundled LLM is wrong now and then, with room for no more than a short chain.
-SETTINGS = CotSettings(n_samples=2, temperature=1.8, top_p=1.0, seed=5, max_new_tokens=40, batch_size=4)
+from tests.sampling import sampled
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +31,8 @@ def pair(engine):
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory):
-    """Twelve multiple-choice rows without chains."""
-    lines = (ASSETS / "datasets" / "mc.jsonl").read_text(encoding="utf-8").splitlines()[:12]
+    """Eight multiple-choice rows without chains."""
+    lines = (ASSETS / "datasets" / "mc.jsonl").read_text(encoding="utf-8").splitlines()[8:16]
     path = tmp_path_factory.mktemp("bare") / "bare.jsonl"
     rows = [{name: value for name, value in json.loads(line).items() if name != "cot"} for line in lines]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
@@ -72,7 +70,7 @@ def test_a_tiny_nucleus_is_greedy_with_padding_and_all(tiny_pair):
     assert sample(tiny_pair.llm, prompts, top_p=1e-6) == [greedy[i] for i in range(3)]
 
 
-@pytest.mark.parametrize("top_p", [0.3, 0.9, 0.999, 1.0])
+@pytest.mark.parametrize("top_p", sampled([0.9, 1.0, 0.3, 0.999], 2))
 def test_tokens_are_drawn_as_often_as_their_probability_in_the_nucleus_says(top_p):
     """Against the nucleus as transformers cuts it; evenly spaced points make the counts exact up to one."""
     logits = torch.randn(1, 3000, generator=torch.Generator().manual_seed(0)) * 2
@@ -82,13 +80,6 @@ def test_tokens_are_drawn_as_often_as_their_probability_in_the_nucleus_says(top_
     warped = TopPLogitsWarper(top_p)(None, logits.double() / 0.8) if top_p < 1 else logits.double() / 0.8
     expected = torch.softmax(warped[0], -1) * n
     assert (drawn - expected).abs().max() <= 1
-
-
-def test_samples_reach_beyond_the_librarys_fifty_best(tiny_pair):
-    first_tokens = {ids[0] for ids in sample(tiny_pair.slm, [[5, 6, 7]] * 400, max_new_tokens=1, temperature=2.0)}
-    with torch.inference_mode():
-        logits = tiny_pair.slm.model(input_ids=torch.tensor([[5, 6, 7]])).logits[0, -1]
-    assert not first_tokens <= set(logits.topk(50).indices.tolist())
 
 
 def test_a_checkpoints_own_decoding_defaults_change_nothing(tokenizer):
@@ -108,19 +99,6 @@ def test_a_checkpoints_own_decoding_defaults_change_nothing(tokenizer):
 # --- which chains are kept
 
 
-def test_every_chain_is_right_complete_and_ready_for_training(pair, bare):
-    rows = list(read_rows(bare, "mc"))
-    outcomes = {outcome.row.id: outcome for outcome in make_cots(pair, rows, SETTINGS)}
-    assert outcomes.keys() == {row.id for row in rows}
-    kept = [outcome for outcome in outcomes.values() if outcome.cot is not None]
-    failed = [outcome for outcome in outcomes.values() if outcome.cot is None]
-    assert kept and failed  # these settings give both, or the test shows nothing
-    for outcome in kept:
-        assert check_answer(outcome.cot, outcome.row.problem).is_correct
-        assert outcome.cot == outcome.cot.strip() and 1 <= outcome.n_tried <= 2
-    assert {outcome.reason for outcome in failed} == {"no right answer in 2 samples"}
-
-
 def test_seed_and_attempt_both_choose_the_samples(pair, bare, monkeypatch):
     rows = list(read_rows(bare, "mc"))[:4]
     drawn = []
@@ -138,7 +116,7 @@ def test_a_chain_that_was_cut_off_is_not_kept(pair, bare, monkeypatch):
     right = pair.tokenizer(f" Therefore, the answer is ({row.problem.true_answer}).", add_special_tokens=False)
     for ids, kept in ((right["input_ids"], False), ([*right["input_ids"], min(pair.eos_ids)], True)):
         monkeypatch.setattr(make_cot, "sampled_completions", lambda *args, ids=ids, **options: [ids])
-        (outcome,) = make_cots(pair, [row], SETTINGS)
+        (outcome,) = make_cots(pair, [row], CotSettings())
         assert (outcome.cot is not None) == kept
 
 
@@ -162,7 +140,7 @@ def test_a_full_gpu_is_a_message(pair, bare, monkeypatch):
 
     monkeypatch.setattr(make_cot, "sampled_completions", full)
     with pytest.raises(SettingError, match="--batch-size 4"):
-        next(make_cots(pair, list(read_rows(bare, "mc")), SETTINGS))
+        next(make_cots(pair, list(read_rows(bare, "mc")), CotSettings(batch_size=4)))
 
 
 @pytest.mark.parametrize(
@@ -189,11 +167,13 @@ def whole(bare, tmp_path_factory):
 def test_the_command_writes_training_rows_and_sets_the_others_aside(whole):
     out, err = whole
     found, failed = lines(out), lines(out.with_name("out.failed.jsonl"))
-    assert found and failed and len(found) + len(failed) == 12
-    assert f"{len(found)} of 12 rows have a chain" in err
+    assert found and failed and len(found) + len(failed) == 8
+    assert f"{len(found)} of 8 rows have a chain" in err
     assert f"{len(failed)} failed: no right answer in 2 samples" in err
     assert validate_rows(out, "mc") == []
     completions(list(read_rows(out, "mc")), "mc")
+    for row in read_rows(out, "mc"):
+        assert check_answer(row.row["cot"], row.problem).is_correct
     made_by = found[0]["cot_made_by"]
     assert (made_by["llm"], made_by["seed"], made_by["temperature"]) == ("Bundled pair LLM", 5, 1.8)
     assert {row["id"] for row in failed}.isdisjoint(row["id"] for row in found)
@@ -227,7 +207,7 @@ def test_a_stopped_run_finds_what_an_uninterrupted_one_does(bare, whole, tmp_pat
     monkeypatch.setattr("citer_core.models.pair.load_pair", no_model)
     capsys.readouterr()
     assert command(bare, out) == 0
-    assert "of 12 rows have a chain" in capsys.readouterr().err
+    assert "of 8 rows have a chain" in capsys.readouterr().err
 
 
 def test_rows_with_a_chain_are_taken_over_and_rows_without_an_answer_fail(tmp_path, monkeypatch):
@@ -245,27 +225,17 @@ def test_rows_with_a_chain_are_taken_over_and_rows_without_an_answer_fail(tmp_pa
     assert lines(tmp_path / "out.failed.jsonl") == [{"id": "row-2", "n_tried": 0, "reason": "no known answer"}]
 
 
-@pytest.mark.parametrize(
-    ("more", "part"),
-    [
-        (["--seed", "6"], "seed was 5 and is 6"),
-        (["--pair", "a,b"], "pair was 'embedded'"),
-    ],
-)
-def test_rows_of_other_settings_are_not_mixed(bare, tmp_path, more, part, capsys):
-    assert command(bare, tmp_path / "out.jsonl", "--limit", "1") == 0
-    assert command(bare, tmp_path / "out.jsonl", *more) == 2
-    assert part in capsys.readouterr().err
-
-
-def test_a_changed_row_is_refused(bare, tmp_path, capsys):
+def test_a_changed_row_and_rows_of_other_settings_are_refused(bare, tmp_path, capsys):
     rows = tmp_path / "rows.jsonl"
     rows.write_bytes(bare.read_bytes())
-    assert command(rows, tmp_path / "out.jsonl", "--limit", "10") == 0
+    assert command(rows, tmp_path / "out.jsonl", "--limit", "4") == 0
     (first, *_) = lines(tmp_path / "out.jsonl")
     rows.write_text(rows.read_text(encoding="utf-8").replace(first["question"], "Another one?"), encoding="utf-8")
-    assert command(rows, tmp_path / "out.jsonl", "--limit", "10") == 2
+    assert command(rows, tmp_path / "out.jsonl", "--limit", "4") == 2
     assert "choose another output file" in capsys.readouterr().err
+    for more, part in (("--seed", "6"), "seed was 5 and is 6"), (("--pair", "a,b"), "pair was 'embedded'"):
+        assert command(bare, tmp_path / "out.jsonl", *more) == 2
+        assert part in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["--dataset", "cqa:test"], ["--dataset", "cqa", "--split", "test"]])
@@ -274,10 +244,3 @@ def test_test_splits_are_never_read(arguments, tmp_path, monkeypatch, capsys):
     assert main(["make-cot", *arguments, "--output-file", str(tmp_path / "out.jsonl")]) == 2
     assert "is for tests" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
-
-
-def test_a_renamed_test_split_is_recognized(tmp_path, capsys):
-    path = tmp_path / "innocent.jsonl"
-    path.write_text('{"id": "math-test-0001", "problem": "1+1?", "solution": "\\\\boxed{2}"}', encoding="utf-8")
-    assert main(["make-cot", "--dataset-path", str(path), "--output-file", str(tmp_path / "out.jsonl")]) == 2
-    assert '"math-test-0001" is from a test split' in capsys.readouterr().err

@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 from citer_core.evaluation.metrics import expected_calibration_error, reliability, roc_auc, wilson_interval
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=2, max_size=60).filter(
         lambda x: len({b for _, b in x}) == 2

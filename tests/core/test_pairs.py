@@ -11,17 +11,17 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from citer_core.assets import ASSETS
-from citer_core.cli.main import main
 from citer_core.config import AppConfig
 from citer_core.cost import ModelSpec
 from citer_core.errors import PairError, SettingError
 from citer_core.models import checkpoint
 from citer_core.models.pair import load_pair
-from citer_core.models.presets import PRESETS, known_disk_bytes, parse_pair
+from citer_core.models.presets import PRESETS, parse_pair
 from citer_core.models.sources import FolderSource, GgufSource, HubSource, parse_source
 from citer_core.models.spec import model_bytes
 from citer_core.routing.catalog import stored_router_names
 from citer_core.types import PairOptions
+from tests.sampling import sampled
 
 CODER = PRESETS["qwen2.5-coder-0.5b-1.5b"]
 pytestmark = pytest.mark.usefixtures("empty_caches")
@@ -98,7 +98,7 @@ WIDTHS = {
 MODELS = {model.spec.name: model for preset in PRESETS.values() for model in (preset.slm, preset.llm)}
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if not name.startswith("Bundled")])
+@pytest.mark.parametrize("name", sampled([name for name in MODELS if not name.startswith("Bundled")], 3))
 def test_parameter_counts_are_those_of_models_of_that_shape(name):
     """Built without memory, on torch's meta device, and counted."""
     spec, (kind, width) = MODELS[name].spec, WIDTHS[name]
@@ -125,17 +125,6 @@ def test_the_bundled_pair_is_described_as_it_is_loaded():
         assert dataclasses.replace(loaded, name=listed.name) == listed
 
 
-def test_every_preset_has_two_known_models_and_a_name_that_parses():
-    for name, preset in PRESETS.items():
-        choice = parse_pair(name)
-        assert (choice.name, choice.slm, choice.llm) == (preset.title, preset.slm.source, preset.llm.source)
-        assert preset.disk_bytes == known_disk_bytes((choice.slm, choice.llm))
-    assert (CODER.slm.disk_bytes, CODER.llm.disk_bytes) == (491_400_064, 1_117_320_768)
-    assert (
-        MODELS["Qwen2-72B-Instruct"].licence == "Tongyi Qianwen" and "gated" in MODELS["Llama-3.1-8B-Instruct"].licence
-    )
-
-
 def test_routers_are_found_by_the_pair_that_their_cards_name(tmp_path):
     assert "co-llm" in stored_router_names("Bundled pair")
     assert stored_router_names(CODER.title) == ["citer", "citer-outcome", "citer-plus"]
@@ -143,18 +132,6 @@ def test_routers_are_found_by_the_pair_that_their_cards_name(tmp_path):
     (tmp_path / "mine.json").write_text(json.dumps(card | {"pair": CODER.title}))
     (tmp_path / "broken.json").write_text("{")
     assert stored_router_names(CODER.title, tmp_path) == ["mine"]
-
-
-def test_pairs_prints_the_table(capsys):
-    assert main(["pairs"]) == 0
-    out = capsys.readouterr().out
-    row = next(line for line in out.splitlines() if line.startswith("| qwen2-1.5b-72b"))
-    assert [cell.strip() for cell in row.strip("|").split("|")][1:5] == [
-        "1.54 B / 72.71 B", "148.5 GB", "298.5 GB", "149.2 GB",
-    ]  # fmt: skip
-    assert "| yes " in next(line for line in out.splitlines() if line.startswith("| embedded"))
-    for name in PRESETS:
-        assert f"| {name} " in out
 
 
 # --- memory

@@ -23,7 +23,7 @@
         core/test_router_training.py::test_the_best_epoch_is_kept_and_not_the_last
     prompts of training and use differ
         core/test_labels.py::test_the_truth_is_the_completion_behind_the_prompt_of_inference
-        core/test_published_faults.py::test_one_prompt_for_training_labels_and_inference
+        core/test_finetune.py::test_a_row_is_the_prompt_of_inference_and_labels_on_the_completion_and_its_end
     no label for the end of text
         core/test_labels.py::test_every_example_ends_with_a_labelled_end_of_text
     tokens of one question in both splits
@@ -61,7 +61,6 @@ import json
 import re
 from pathlib import Path
 
-import pytest
 import torch
 
 from citer_core.cli.decoding_arguments import given_settings
@@ -71,14 +70,12 @@ from citer_core.evaluation.run_book import operating_points
 from citer_core.labelling.label_files import label_dataset, load_labels
 from citer_core.labelling.labels import LabelSettings
 from citer_core.labelling.rollouts import MAX_ROLLOUT_TOKENS, Policy
-from citer_core.labelling.teacher_forcing import example_of
 from citer_core.models.pair import ModelPair
 from citer_core.routing.decode import decode, decode_batch
 from citer_core.routing.routers.training_free import RandomRouter
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.problems import problem_from_row
-from citer_core.training.finetune import encode_row
 from citer_core.training.iterate import IterateSettings
 from citer_core.types import DecodeSettings
 from tests.core.conftest import tiny_llama, tiny_qwen2
@@ -110,17 +107,6 @@ def test_rows_without_an_id_are_labelled_and_routed(tiny_pair, tmp_path):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert main(["route", "--dataset-path", str(path), "--output-file", str(out), "--max-new-tokens", "3"]) == 0
     assert sorted(json.loads(line)["id"] for line in out.read_text().splitlines()) == ["row-1", "row-2"]
-
-
-@pytest.mark.parametrize("kind", ["math", "mc"])
-def test_one_prompt_for_training_labels_and_inference(tiny_pair, kind):
-    row = bundled_rows(kind)[0]
-    asked = tiny_pair.encode(problem_from_row(row.row, kind).prompt)  # what `Engine.start` feeds
-    labelled = example_of(row.row, kind, tiny_pair)
-    text = tiny_pair.tokenizer.decode(labelled.truth_ids, skip_special_tokens=True)
-    tuned = encode_row(row.problem.prompt, text, tiny_pair.prompt_form, 0)
-    assert labelled.prompt_ids == asked == tuned["input_ids"][: len(asked)]
-    assert tuned["input_ids"][len(asked) :] == labelled.truth_ids
 
 
 def test_a_bathhouse_is_no_house():

@@ -108,33 +108,13 @@ def test_other_pairs_keep_their_runs_and_a_dropped_one_goes(engine, tmp_path, fi
     ("lines", "part"),
     [
         (['{"file": "a.json"'], "line 1"),
-        (["{}"], "line 1"),
         (['{"file": "../a.json", "title": "", "subtitle": "", "data_type": "math", "question": ""}'], "plain name"),
-        (
-            ['{"file": "a.json", "title": "", "subtitle": "", "data_type": "essay", "question": ""}'],
-            '"math" or "mc" or "open"',
-        ),
         (['{"file": "a.json", "title": "", "subtitle": "", "data_type": "mc", "question": ""}'] * 2, "line 2.*taken"),
-        (['{"file": "index.json", "title": "", "subtitle": "", "data_type": "mc", "question": ""}'], "taken"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path, lines, part):
     with pytest.raises(DatasetError, match=part):
         read_plans(plans_file(tmp_path / "plans.jsonl", *lines))
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"\xff\xfe", b"[" * 100_000, b'"text"', b'{"file": "a.json", "title": "", "subtitle": "", "data_type": "math", '
-     b'"question": "x", "threshold": NaN}', b'{"file": "a.json", "title": "", "subtitle": "", "data_type": "math", '
-     b'"question": "x", "treshold": 0.5}', b'{"file": "a.json", "title": "", "subtitle": "", "data_type": "math", '
-     b'"question": "x", "max_new_tokens": 1e9}'],
-)  # fmt: skip
-def test_plans_of_other_bytes_are_a_message(tmp_path, content):
-    path = tmp_path / "plans.jsonl"
-    path.write_bytes(content)
-    with pytest.raises(DatasetError, match=r"plans\.jsonl.*ine 1"):
-        read_plans(path)
 
 
 ENTRY = {
@@ -143,14 +123,7 @@ ENTRY = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"file": "../a.json"}, {"file": None}, {"tau": "high"}, {"tau": 7}, {"n_tokens": None}, {"data_type": "essay"},
-        {"question": ""}, {"question": 5}, {"true_answer": 5}, {"llm_token_share": float("nan")}, {"pair": []},
-        {"data_type": "mc"}, {"title": "x" * 301},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("changes", [{"file": "../a.json"}, {"tau": 7}, {"llm_token_share": float("nan")}])
 def test_a_damaged_entry_of_the_index_costs_the_cards_and_not_the_page(tmp_path, changes, caplog):
     from citer_core.ui.presets import presets_to_show
 
@@ -160,13 +133,6 @@ def test_a_damaged_entry_of_the_index_costs_the_cards_and_not_the_page(tmp_path,
     with pytest.raises(TraceError, match="index of the recorded runs"):
         RUNS.read(tmp_path)
     assert presets_to_show(tmp_path) == [] and "index of the recorded runs" in caplog.text
-
-
-def test_a_damaged_index_is_an_error_and_none_is_no_runs(tmp_path):
-    assert RUNS.read(tmp_path) == []
-    (tmp_path / "index.json").write_text("[3]", encoding="utf-8")
-    with pytest.raises(TraceError, match="index"):
-        RUNS.read(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["recorded-embedded", "recorded-qwen"])

@@ -11,24 +11,12 @@ from citer_core.cli.main import main
 from citer_core.labelling.label_files import load_labels
 from citer_core.labelling.label_header import LabelHeader
 from tests.completions_server import CompletionsServer
-from tests.core.conftest import tiny_llama
 
 N_HANDSHAKE = 2
 
 
 def command(folders, *more):
     return ["route", "--pair", folders, "--router", "max-probability", *more]
-
-
-def dataset(folders, server, out):
-    return [
-        *command(folders, "--llm-url", server.url, "--threshold", "1", "--max-new-tokens", "5", "--batch-size", "2"),
-        *("--dataset-path", "assets/datasets/math.jsonl", "--limit", "6", "--output-file", str(out)),
-    ]
-
-
-def responses(path):
-    return {row["id"]: row["response"] for row in map(json.loads, path.read_text().splitlines())}
 
 
 def test_a_question_is_answered_as_with_the_loaded_llm(folders, server, capfd):
@@ -42,48 +30,14 @@ def test_a_question_is_answered_as_with_the_loaded_llm(folders, server, capfd):
     assert ours["pair"]["revision"].endswith("-server:tiny-llm")
 
 
-@pytest.mark.parametrize("form", [[], ["--json"]])
-def test_a_lost_server_ends_a_question_with_what_was_written(folders, server, capfd, form):
+def test_a_lost_server_ends_a_question_with_what_was_written(folders, server, capfd):
     server.die_after = N_HANDSHAKE + 6
-    more = ("--question", "Tom buys 4 books.", "--threshold", "1", "--llm-url", server.url, *form)
+    more = ("--question", "Tom buys 4 books.", "--threshold", "1", "--llm-url", server.url, "--json")
     assert main(command(folders, *more)) == 3
     out, err = capfd.readouterr()
     assert "error: The LLM's server gave no answer in 5 attempts" in err
-    if form:
-        trace = json.loads(out)
-        assert (trace["finish_reason"], len(trace["events"])) == ("error", 6)
-    else:
-        assert "6 tokens" in err
-        assert "stopped by an error" in err
-
-
-def test_a_lost_server_ends_a_data_set_run_and_its_rows_stay(folders, server, tokenizer, tmp_path, capfd):
-    """Killed in the second pair of rows; the same command goes on behind the first, on a server started again."""
-    out = tmp_path / "out.jsonl"
-    server.die_after = N_HANDSHAKE + 8
-    assert main(dataset(folders, server, out)) == 3
-    assert "start it again" in capfd.readouterr().err
-    kept = responses(out)
-    assert len(kept) == 2
-    with CompletionsServer(tiny_llama(2), tokenizer, port=server.port) as again:
-        assert main(dataset(folders, again, out)) == 0
-        assert len(again.bodies) == N_HANDSHAKE + 2 * 5
-    whole = responses(out)
-    assert len(whole) == 6
-    assert kept.items() <= whole.items()
-    with CompletionsServer(tiny_llama(2), tokenizer) as elsewhere:  # another address is no other run
-        assert main(dataset(folders, elsewhere, out)) == 0
-    with CompletionsServer(tiny_llama(3), tokenizer, name="another-llm") as other:
-        capfd.readouterr()
-        assert main([*dataset(folders, other, out), "--limit", "7"]) == 2
-        assert "another-llm" in capfd.readouterr().err
-
-
-def test_a_missing_server_is_found_before_the_first_token(folders, server, tmp_path, capfd):
-    server.kill()
-    assert main(dataset(folders, server, tmp_path / "out.jsonl")) == 3
-    assert "nothing listens there" in capfd.readouterr().err
-    assert responses(tmp_path / "out.jsonl") == {}
+    trace = json.loads(out)
+    assert (trace["finish_reason"], len(trace["events"])) == ("error", 6)
 
 
 @pytest.mark.parametrize(
@@ -98,12 +52,6 @@ def test_wrong_usage_is_found_before_anything_is_loaded(more, part, capfd, monke
     monkeypatch.setattr("citer_core.engine.Engine.load", lambda *_, **__: pytest.fail("loaded"))
     assert main(["route", "--question", "What?", *more]) == 2
     assert part in capfd.readouterr().err
-
-
-def test_routers_that_read_the_llm_are_refused(folders, server, capfd):
-    more = ("--router", "disagreement", "--question", "What?", "--llm-url", server.url)
-    assert main(command(folders, *more)) == 2
-    assert "only gives its token" in capfd.readouterr().err
 
 
 def test_load_predicts_measures_and_stores(folders, server, tmp_path, capsys, monkeypatch):

@@ -14,7 +14,6 @@ from citer_core.config import AppConfig, LlmServer
 from citer_core.engine import Engine
 from citer_core.errors import ModelFileError, PairError, ServerError, SettingError
 from citer_core.models.remote_lm import RemoteLM
-from citer_core.models.same_pair import is_same_pair
 from citer_core.routing.routers.training_free import MaxProbabilityRouter
 from citer_core.types import DecodeSettings
 from tests.completions_server import CompletionsServer
@@ -63,13 +62,6 @@ def test_one_special_token_more_is_another_vocabulary(tiny_pair, tokenizer, serv
     other.add_special_tokens({"additional_special_tokens": ["<|extra|>"]})
     with pytest.raises(PairError, match="do not share one vocabulary"):
         connect(server, other)
-
-
-def test_a_server_without_token_ids_is_refused(tiny_pair, server):
-    texts = 20
-    server.lie(json.dumps({"choices": [{"index": i, "text": "a"} for i in range(texts)]}).encode())
-    with pytest.raises(ServerError, match="vLLM"):
-        connect(server, tiny_pair.tokenizer)
 
 
 def test_the_model_must_be_named_where_there_are_several(tiny_pair, server):
@@ -180,17 +172,3 @@ def test_the_page_is_told_by_flags_or_variables():
         AppConfig.read(["--llm-url", "b"], {})
     with pytest.raises(SettingError, match="--llm-url"):
         AppConfig.read([], {"CITER_LLM_MODEL": "m"})
-
-
-@pytest.mark.parametrize(
-    ("recorded", "loaded", "is_same"),
-    [
-        ("aa-bb", "aa-bb", True),
-        ("aa-bb", "aa-cc", False),
-        ("aa-bb", "aa-server:llm", True),
-        ("cc-bb", "aa-server:llm", False),
-        ("aa-server:llm", "aa-bb", False),
-    ],
-)
-def test_a_stored_router_is_compared_with_what_is_known(recorded, loaded, is_same):
-    assert is_same_pair(recorded, loaded) == is_same

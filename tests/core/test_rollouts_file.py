@@ -15,6 +15,7 @@ from citer_core.labelling.rollouts import Policy
 from citer_core.labelling.rollouts_file import RolloutsFile
 from citer_core.routing.routers.training_free import RandomRouter
 from tests.core.examples import ROWS
+from tests.sampling import sampled
 
 ROLLED = Policy(RandomRouter(), 0.5, max_new_tokens=10, batch_size=4)
 WAYS = {
@@ -35,8 +36,9 @@ def made(pair, folder, settings, **options):
     return bytes_of(folder)
 
 
-@pytest.mark.parametrize("settings", WAYS.values(), ids=WAYS)
-def test_labels_are_made_again_byte_for_byte_without_a_rollout(tiny_pair, tmp_path, monkeypatch, settings):
+@pytest.mark.parametrize("way", sampled(WAYS, 3))
+def test_labels_are_made_again_byte_for_byte_without_a_rollout(tiny_pair, tmp_path, monkeypatch, way):
+    settings = WAYS[way]
     plain = made(tiny_pair, tmp_path / "plain", settings)
     file = tmp_path / "rollouts.jsonl"
     assert made(tiny_pair, tmp_path / "first", settings, rollouts_file=file) == plain
@@ -113,13 +115,7 @@ def test_a_killed_labelling_has_its_rollouts(tiny_pair, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("changes", "said"),
-    [
-        ({"threshold": 0.75}, "threshold was 0.5 and is 0.75"),
-        ({"max_new_tokens": 11}, "max_new_tokens was 10 and is 11"),
-        ({"iteration": 3}, "iteration was 2 and is 3"),
-        ({"pair_revision": "another-pair"}, "pair_revision was"),
-        ({"labels": "outcome"}, "labels was 'published' and is 'outcome'"),
-    ],
+    [({"threshold": 0.75}, "threshold was 0.5 and is 0.75"), ({"pair_revision": "another-pair"}, "pair_revision was")],
 )
 def test_rollouts_of_another_kind_are_refused(tiny_pair, file, changes, said):
     rolled_by = LabelHeader.of(tiny_pair, ROWS, WAYS["a later round"], 1).rolled_by
@@ -132,9 +128,7 @@ def test_rollouts_of_another_kind_are_refused(tiny_pair, file, changes, said):
         pass
 
 
-@pytest.mark.parametrize(
-    "rollouts", [[[3, 2]], [[-1, 0]], [[1]], [[1, 0, 1]], [["1", 0]], [[1, True]], [1], [[10**6, 1]]], ids=str
-)
+@pytest.mark.parametrize("rollouts", [[[3, 2]], [[1]], [["1", 0]], [[10**6, 1]]], ids=str)
 def test_a_damaged_row_is_refused_by_its_name(tiny_pair, file, rollouts):
     row = json.loads(file.read_text().splitlines()[0])
     rewrite(file, [{**row, "rollouts": rollouts}])

@@ -22,6 +22,7 @@ from citer_core.models.pair import load_pair
 from citer_core.models.seat import MOST_IDLE, MOST_READOUTS, N_NUMBERS
 from citer_core.types import PairOptions
 from tests.core.conftest import tiny_llama, tiny_mistral, tiny_qwen2
+from tests.sampling import sampled
 
 ZEROS = [0] * N_NUMBERS
 MODELS = {
@@ -46,10 +47,10 @@ def cached(cache, n):
     return torch.stack([layer.rows[:n] for layer in cache.layers()])
 
 
-@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
-def test_passes_of_any_width_are_the_computed_ones(make):
+@pytest.mark.parametrize("name", sampled(MODELS, 2))
+def test_passes_of_any_width_are_the_computed_ones(name):
     """Logits and states after each, and at the end the cache: nothing else is in it, the padding neither."""
-    lm = LanguageModel(make(), 1536, graphs=True)
+    lm = LanguageModel(MODELS[name](), 1536, graphs=True)
     assert lm.is_replayed
     ids = random_ids(5 + sum(WIDTHS))
     cache = lm.new_cache()
@@ -260,13 +261,6 @@ def test_what_cannot_be_captured_is_computed_and_what_disagrees_is_not_replayed(
     lm = LanguageModel(model, 1536, graphs=True)
     with lm.seat(30) as place:
         assert place is None and not lm.is_replayed
-
-
-def test_the_same_weights_with_graphs_and_without():
-    plain = LanguageModel(tiny_qwen2(1), 1536)
-    replayed = plain.with_graphs()
-    assert replayed.is_replayed and not plain.is_replayed and not replayed.with_graphs(graphs=False).is_replayed
-    assert replayed._fused is plain._fused
 
 
 def test_graphs_need_a_gpu_that_is_there():

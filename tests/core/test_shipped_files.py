@@ -84,7 +84,7 @@ def test_every_flipped_bit_in_a_shipped_weights_file_is_refused(copied, n_each):
     assert all(read_router(copied / path.relative_to(ASSETS)) for path in ROUTERS)
 
 
-@pytest.mark.parametrize("file", ["llm/model.safetensors", "slm/config.json", "tokenizer/tokenizer.json"])
+@pytest.mark.parametrize("file", ["llm/model.safetensors", "tokenizer/tokenizer.json"])
 def test_a_pair_with_a_changed_file_is_not_loaded_and_the_file_is_named(copied, file):
     path = copied / "models" / file
     for which in MODELS:  # as one folder each, which is how `--pair` takes them
@@ -108,7 +108,7 @@ def test_a_missing_file_is_named(copied):
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"files": 3}', '{"files": {"llm/../x": "a"}}', "{}"])
+@pytest.mark.parametrize("content", ["{", '{"files": {"llm/../x": "a"}}', "{}"])
 def test_the_bundled_pair_needs_its_card(copied, tmp_path, monkeypatch, content):
     """Or a flipped bit in the name of a field would switch all checks off."""
     shutil.copytree(copied / "models" / "llm", tmp_path / "llm")
@@ -132,20 +132,6 @@ def test_a_router_from_before_cards_had_hashes_is_compared_by_its_revision(copie
         finally:
             undo()
     assert n_refused > 35
-
-
-def test_a_sign_flip_under_the_same_card_is_refused(copied, tmp_path):
-    """It gave 97.6% LLM tokens under a card that promised a fifth."""
-    from safetensors.torch import load_file, save_file
-
-    source = copied / "routers" / "embedded" / "citer.safetensors"
-    tensors = {name: -tensor for name, tensor in load_file(source).items()}
-    save_file(tensors, tmp_path / "citer.safetensors")
-    shutil.copy(source.with_suffix(".json"), tmp_path)
-    with pytest.raises(RouterError, match="SHA-256 is not the one"):
-        read_router(tmp_path / "citer.safetensors")
-    with pytest.raises(RouterError, match="not those that its card names"):
-        read_router(tmp_path / "citer.safetensors", weights_sha256=None)
 
 
 def test_the_command_writes_the_cards_that_ship(tmp_path):

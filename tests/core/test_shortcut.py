@@ -9,7 +9,7 @@ from citer_core.evaluation.metrics import wilson_interval
 from citer_core.evaluation.shortcut import compare_branches
 from citer_core.labelling import rollouts
 from citer_core.labelling.labels import LabelSettings, label_examples
-from citer_core.labelling.rollouts import Outcome, Policy, Start, preferred_source, roll_out_branches
+from citer_core.labelling.rollouts import Outcome, Policy, Start, roll_out_branches
 from citer_core.labelling.teacher_forcing import teacher_force
 from tests.core.examples import composed_example, generated, verdict
 
@@ -21,11 +21,6 @@ RIGHT, WRONG = Outcome("r", "4", True, [1]), Outcome("w", "5", False, [2])
 def examples(tiny_pair):
     """Two examples, whose cases in all are 1 three times, 2 four times and 3 five times, ends of text included."""
     return [composed_example(tiny_pair, cases, n) for n, cases in enumerate([[1, 2, 3, 2, 1], [2, 3, 1, 3, 2]])]
-
-
-@pytest.mark.parametrize(("slm", "llm", "preferred"), [(1, 1, "slm"), (1, 0, "slm"), (0, 1, "llm"), (0, 0, None)])
-def test_the_slm_is_preferred_where_it_is_right_because_it_is_cheaper(slm, llm, preferred):
-    assert preferred_source(slm_is_correct=bool(slm), llm_is_correct=bool(llm)) == preferred
 
 
 def test_the_table_by_hand(tiny_pair, examples, monkeypatch):

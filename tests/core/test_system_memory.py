@@ -30,7 +30,6 @@ def write(root, files):
     ("files", "free"),
     [
         ({}, AVAILABLE),
-        ({f"{V2}/memory.max": "max\n", f"{V2}/memory.current": f"{GB}\n"}, AVAILABLE),
         ({f"{V2}/memory.max": f"{4 * GB}\n", f"{V2}/memory.current": f"{GB}\n"}, 3 * GB),
         # What could be dropped counts as free.
         (
@@ -55,8 +54,6 @@ def write(root, files):
             },
             GB,
         ),
-        ({"proc/self/cgroup": "4:memory:/\n", f"{V1}/memory.limit_in_bytes": "9223372036854771712",
-          f"{V1}/memory.usage_in_bytes": "5"}, AVAILABLE),
         ({f"{V2}/memory.max": "what is this\n"}, AVAILABLE),
     ],
 )  # fmt: skip

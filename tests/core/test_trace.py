@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from citer_core.cost import H100_SXM, ModelSpec
-from citer_core.errors import TraceError
 from citer_core.trace import AnswerInfo, PairInfo, PromptInfo, RecordInfo, RouterInfo, RoutingTrace
 from citer_core.types import Candidate, DecodeSettings, TokenEvent
 
@@ -44,14 +40,14 @@ def traces(draw):
     )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(traces())
 def test_round_trip_is_exact(trace):
     assert RoutingTrace.from_json(trace.to_json()) == trace
     assert RoutingTrace.from_json(trace.to_json()).to_json() == trace.to_json()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(traces())
 def test_derived_numbers(trace):
     llm = [e for e in trace.events if e.source == "llm"]
@@ -62,42 +58,3 @@ def test_derived_numbers(trace):
         trace.events[i].source != trace.events[i - 1].source for i in range(1, trace.n_tokens)
     )
     assert trace.cost(H100_SXM).routed.n_bytes >= trace.cost(H100_SXM).slm_only.n_bytes
-
-
-@settings(max_examples=30, deadline=None)
-@given(traces(), st.data())
-def test_any_missing_field_is_a_trace_error(trace, data):
-    document = json.loads(trace.to_json())
-    optional = {"title", "answer", "parent"}
-    key = data.draw(st.sampled_from(sorted(document.keys() - optional)))
-    del document[key]
-    with pytest.raises(TraceError):
-        RoutingTrace.from_dict(document)
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("{", "not JSON"),
-        ("[1, 2]", "not a CITER trace"),
-        ('{"schema": "else"}', "not a CITER trace"),
-        ('{"schema": "citer-trace", "schema_version": 99}', "version 99"),
-        ('{"schema": "citer-trace", "schema_version": 1, "pair": 3}', "damaged"),
-    ],
-)
-def test_what_is_not_a_trace_is_refused(text, says):
-    with pytest.raises(TraceError, match=says):
-        RoutingTrace.from_json(text)
-
-
-@settings(max_examples=20, deadline=None)
-@given(traces().filter(lambda t: t.n_tokens > 1))
-def test_events_out_of_order_or_of_no_known_writer_are_refused(trace):
-    document = json.loads(trace.to_json())
-    document["events"].reverse()
-    with pytest.raises(TraceError, match="numbered"):
-        RoutingTrace.from_dict(document)
-    document = json.loads(trace.to_json())
-    document["events"][0]["source"] = "somebody"
-    with pytest.raises(TraceError, match="somebody"):
-        RoutingTrace.from_dict(document)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from itertools import product
 
 import pytest
 import torch
@@ -17,6 +18,7 @@ from citer_core.routing.router import Router
 from citer_core.routing.routers import stored_kinds
 from citer_core.types import DecodeSettings
 from tests.core.examples import random_prompts
+from tests.sampling import sampled
 
 NO_SECONDS = dict.fromkeys(("slm_s", "router_s", "llm_s"), 0.0)
 WAITS = {
@@ -113,18 +115,7 @@ def blank(events):
 
 
 @pytest.mark.parametrize(
-    "read",
-    [
-        lambda t: t.tolist(),
-        lambda t: t[0].item(),
-        lambda t: float(t[0]),
-        lambda t: int(t[0]),
-        lambda t: bool(t[0] > 0),
-        lambda t: t.cpu(),
-        lambda t: t[t > 0],
-        lambda t: (t > 0).nonzero(),
-        lambda t: t.numpy(),
-    ],
+    "read", [lambda t: t.tolist(), lambda t: float(t[0]), lambda t: t.cpu(), lambda t: t[t > 0], lambda t: t.numpy()]
 )
 def test_the_count_sees_every_way_to_wait(crossings, read):
     numbers = torch.ones(3)
@@ -146,16 +137,14 @@ def test_several_tensors_cross_together_and_exactly(crossings):
     assert found[2] == [0.10009765625]
 
 
-@pytest.mark.parametrize("graphs", [False, True], ids=["computed", "replayed"])
-@pytest.mark.parametrize("sampling", SAMPLINGS, ids=["greedy", "sampled"])
-@pytest.mark.parametrize("router", ROUTERS.values(), ids=ROUTERS)
-def test_a_run_waits_once_per_decision(tiny_pair, request, router, sampling, graphs):
+@pytest.mark.parametrize(("name", "sampling", "graphs"), sampled(product(ROUTERS, SAMPLINGS, [False, True]), 5))
+def test_a_run_waits_once_per_decision(tiny_pair, request, name, sampling, graphs):
     """A model's token, candidates and the score cross together.
 
     What is fed is sent once per pass, and what the router knows of the run; or, where passes are replayed, the prompt
     apart from the rest.
     """
-    pair = dataclasses.replace(tiny_pair, eos_ids=frozenset()).with_graphs(graphs=graphs)
+    router, pair = ROUTERS[name], dataclasses.replace(tiny_pair, eos_ids=frozenset()).with_graphs(graphs=graphs)
     assert pair.slm.is_replayed == graphs
     settings, prompt = DecodeSettings(threshold=0.5, max_new_tokens=12, **sampling), [11, 402, 77]
     expected = list(decode(pair, router(pair), prompt, settings))
@@ -170,12 +159,12 @@ def test_a_run_waits_once_per_decision(tiny_pair, request, router, sampling, gra
     assert crossings.n_uploads == n_passes + (1 if graphs else n_of_router)
 
 
-@pytest.mark.parametrize("with_candidates", [False, True], ids=["tokens", "candidates"])
-@pytest.mark.parametrize("sampling", SAMPLINGS, ids=["greedy", "sampled"])
-@pytest.mark.parametrize("router", ROUTERS.values(), ids=ROUTERS)
-def test_a_batch_waits_once_per_pass(tiny_pair, request, router, sampling, with_candidates):
+@pytest.mark.parametrize(
+    ("name", "sampling", "with_candidates"), sampled(product(ROUTERS, SAMPLINGS, [False, True]), 5)
+)
+def test_a_batch_waits_once_per_pass(tiny_pair, request, name, sampling, with_candidates):
     """However many sequences are in it. Sent are tokens and places of a pass, and what the router knows of the rows."""
-    pair = dataclasses.replace(tiny_pair, eos_ids=frozenset())
+    router, pair = ROUTERS[name], dataclasses.replace(tiny_pair, eos_ids=frozenset())
     settings = DecodeSettings(threshold=0.5, max_new_tokens=10, **sampling)
 
     def run(asked):

@@ -69,15 +69,6 @@ def test_the_package_alone_is_no_gpu(spaces, monkeypatch, says):
     assert zero_gpu.spaces_module() is spaces
 
 
-def test_without_the_package_nothing_is_wrapped(monkeypatch):
-    monkeypatch.setattr(zero_gpu, "spaces_module", lambda: None)
-
-    def work():
-        pass
-
-    assert zero_gpu.on_gpu(work, lambda: 1) is work
-
-
 def engine(tiny_pair):
     return Engine(tiny_pair, training_free_routers())
 
