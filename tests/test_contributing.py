@@ -360,6 +360,7 @@ def test_a_link_carries_the_new_setting_and_checks_it(with_min_p):
     assert refused == ["min_p is 7; it must be a number from 0 to 1."]
 
 
+@pytest.mark.slow
 @needs_node
 @pytest.mark.skipif(not TSC.is_file(), reason="npm ci has not been run, which make lint does")
 def test_all_of_them_pass_the_type_checker(tmp_path, with_min_p):

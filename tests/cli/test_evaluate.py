@@ -28,7 +28,7 @@ def in_bytes(text):
 
 def test_the_table_is_what_the_rows_say_and_a_second_start_measures_only_the_rest(data, tmp_path, capsys, monkeypatch):
     out = tmp_path / "points.jsonl"
-    arguments = ["evaluate", "--dataset-path", str(data), "--output-file", str(out), "--max-new-tokens", "30"]
+    arguments = ["evaluate", "--dataset-path", str(data), "--output-file", str(out), "--max-new-tokens", "16"]
     arguments += ["--routers", "margin", "random", "--thresholds", "0", "0.5", "1"]
     asked = decoded_points(monkeypatch, 5)
     assert main(arguments) == 130
@@ -57,7 +57,7 @@ def test_the_table_is_what_the_rows_say_and_a_second_start_measures_only_the_res
     for tau in (0, 1):
         assert by_id[f"margin tau {tau}"]["accuracy"] == by_id[f"random tau {tau}"]["accuracy"]
     routed = tmp_path / "routed.jsonl"
-    route = ["route", "--dataset-path", str(data), "--output-file", str(routed), "--max-new-tokens", "30"]
+    route = ["route", "--dataset-path", str(data), "--output-file", str(routed), "--max-new-tokens", "16"]
     assert main([*route, "--router", "margin", "--threshold", "0.5"]) == 0
     point, runs = by_id["margin tau 0.5"], lines(routed)
     assert point["accuracy"]["n_correct"] == sum(row["is_correct"] for row in runs)
@@ -68,7 +68,7 @@ def test_the_table_is_what_the_rows_say_and_a_second_start_measures_only_the_res
 def test_points_with_other_settings_are_points_of_their_own(data, tmp_path, capsys):
     """What takes back all writes what the LLM writes, and costs what `route` says that it costs."""
     out, routed = tmp_path / "points.jsonl", tmp_path / "routed.jsonl"
-    common = ["--dataset-path", str(data), "--max-new-tokens", "60"]
+    common = ["--dataset-path", str(data), "--limit", "3", "--max-new-tokens", "40"]
     looks = "margin=0,look_every=8,take_back=1"
     assert main(["evaluate", *common, "--output-file", str(out), "--points", "margin=0", looks]) == 0
     table = read_table(capsys.readouterr().out.splitlines())

@@ -248,7 +248,7 @@ READERS = {
 
 
 @pytest.mark.filterwarnings("ignore")  # transformers warns of fields in every way that there is
-@pytest.mark.parametrize("part", few_or_all(3, 1))
+@pytest.mark.parametrize("part", few_or_all(6, 1))
 @pytest.mark.parametrize("name", READERS)
 def test_a_damaged_file_is_read_or_refused_calmly(originals, tmp_path, monkeypatch, record_property, name, part):
     monkeypatch.setenv("CITER_CACHE", str(tmp_path / "cache"))

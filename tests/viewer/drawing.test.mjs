@@ -10,10 +10,15 @@ import { makeEvents } from "./fixtures.mjs";
 import { inDigits } from "../../assets/run/kinds.js";
 
 const ASSETS = new URL("../../assets/", import.meta.url);
-const MODULES = ["run", "viewer", "app"].flatMap((room) =>
-  readdirSync(new URL(`${room}/`, ASSETS))
-    .filter((name) => name.endsWith(".js") && name !== "service_worker.js")
-    .map((name) => `${room}/${name}`),
+const modulesOf = (rooms) =>
+  rooms.flatMap((room) =>
+    readdirSync(new URL(`${room}/`, ASSETS))
+      .filter((name) => name.endsWith(".js") && name !== "service_worker.js")
+      .map((name) => `${room}/${name}`),
+  );
+const MODULES = modulesOf(["run", "viewer", "app"]);
+const ALL = modulesOf(
+  readdirSync(ASSETS, { withFileTypes: true }).flatMap((one) => (one.isDirectory() ? one.name : [])),
 );
 
 test("a number is grouped as the browser groups it", () => {
@@ -61,7 +66,7 @@ test("keys leave the focused control its own", () => {
 });
 
 test("no module parses text as markup or code", () => {
-  for (const name of MODULES) {
+  for (const name of ALL) {
     const source = readFileSync(new URL(name, ASSETS), "utf8").replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "");
     assert.doesNotMatch(source, /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function/, name);
   }
