@@ -59,9 +59,10 @@ $(VENV)/.stamp-runtime: requirements.txt $(VENV)/.stamp-venv
 	$(PIP) $(TORCH) -r requirements.txt
 	@touch $@
 
-$(VENV)/.stamp-dev: requirements-dev.txt $(VENV)/.stamp-runtime
-	$(PIP) -r requirements-dev.txt
-	@touch $@
+# Both lists at once: pip then looks at what there is, and decides, once.
+$(VENV)/.stamp-dev: requirements-dev.txt requirements.txt $(VENV)/.stamp-venv
+	$(PIP) $(TORCH) -r requirements.txt -r requirements-dev.txt
+	@touch $(VENV)/.stamp-runtime $@
 
 browser: dev
 	@$(BIN)/python -m tests.browser
@@ -94,6 +95,7 @@ test: dev browser test-js $(VENV)/.stamp-compiled
 
 test-slow: dev
 	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
+	@if command -v node >/dev/null; then SLOW=1 node --test tests/viewer/*.test.mjs; fi
 
 test-firefox: dev
 	$(BIN)/python -m pytest -m firefox tests/ui/journeys $(PYTEST_ARGS)
@@ -116,6 +118,7 @@ lint-py: dev
 	$(BIN)/hadolint Dockerfile
 
 # Where node is missing a person is told so; in CI (CI=true, as every hosted one sets it) that is an error.
+lint-js format: export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 lint-js:
 	@if ! command -v node >/dev/null; then \
 		echo "node not found: the JavaScript is not linted" >&2; [ "$(CI)" != true ]; exit; \
@@ -124,12 +127,12 @@ lint-js:
 		echo "eslint, prettier and typescript could not be installed (npm ci): the JavaScript is not linted" >&2; \
 		[ "$(CI)" != true ]; exit; \
 	}; \
-	set -ex; npx eslint assets tests eslint.config.js; npx tsc; npx prettier --check --log-level warn $(JAVASCRIPT)
+	set -ex; eslint assets tests eslint.config.js; tsc; prettier --check --log-level warn $(JAVASCRIPT)
 
 format: dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
-	@if command -v node >/dev/null && $(NODE_MODULES); then npx prettier --write --log-level warn $(JAVASCRIPT); fi
+	@if command -v node >/dev/null && $(NODE_MODULES); then prettier --write --log-level warn $(JAVASCRIPT); fi
 
 clean:
 	rm -rf $(VENV) node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis test-results
