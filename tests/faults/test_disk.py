@@ -281,7 +281,8 @@ COMMANDS = {
 LOADS = {"label", "iterate", "record", "record-labels", "finetune"}
 
 
-def test_a_folder_that_cannot_be_written(row, tmp_path, labels, monkeypatch, capsys):
+@pytest.mark.parametrize("n_places", few_or_all(1, 2))
+def test_a_folder_that_cannot_be_written(row, tmp_path, labels, monkeypatch, capsys, n_places):
     """Every command that writes says so before it computes anything."""
     from citer_core.training import iterate, publish_router
 
@@ -293,7 +294,7 @@ def test_a_folder_that_cannot_be_written(row, tmp_path, labels, monkeypatch, cap
     monkeypatch.setattr(publish_router, "train_router", lambda *_, **__: pytest.fail("trained"))
     monkeypatch.setattr("citer_core.labelling.label_files.label_examples", lambda *_, **__: pytest.fail("labelled"))
     monkeypatch.setattr(Engine, "start", lambda *_, **__: pytest.fail("run"))
-    places = unusable(tmp_path)
+    places = unusable(tmp_path)[:n_places]
     engine = Engine.load()
     try:
         for command, arguments in COMMANDS.items():
