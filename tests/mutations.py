@@ -11,8 +11,8 @@ from typing import Any
 
 ODD: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 0.5, 1.0, 2, 5, 4096, 2**31, 10**15, 2**53, 2**64, 10**400, 1e99, -0.0, 1e-300,
-    float("nan"), "", "x", "slm", "\ud800", "🎉", "x" * 1001, [], {}, [[]], [1, "a", 0.5], [[1, "a", 0.5]], {"path": "x"},
-    {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}},
+    float("nan"), "", "x", "slm", "\ud800", "🎉", "x" * 1001, [], {}, [[]], [1, "a", 0.5], [[1, "a", 0.5]],
+    {"path": "x"}, {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}},
 )  # fmt: skip
 _HARD_PIECES = (
     "[" * 70, "{" * 70, "9" * 50, "9" * 5000, "1e400", "NaN", "-Infinity", '"', "\\", "\\ud800", "\x00", "\u202e",
