@@ -6,6 +6,8 @@ PORT ?= $(or $(GRADIO_SERVER_PORT),7860)
 FUZZ_EXAMPLES ?= 20000
 # What lint and the tests in node need, as package-lock.json pins it; nothing of it is part of the page.
 NODE_MODULES := { [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --silent --no-audit --no-fund; }
+# All files in one process: one for each takes as long to start as most of them take.
+NODE_TESTS := node --test-reporter=spec -e 'for (const file of process.argv.slice(1)) import("./" + file)'
 JAVASCRIPT := '{assets,tests}/**/*.{js,mjs,d.ts}' eslint.config.js
 # Only what is imported is compiled, when it first is: of torch and its like that is little, and a fresh machine waits less.
 # So what is compiled must be kept, even where the machine says otherwise: else every start takes twice as long.
@@ -59,9 +61,10 @@ $(VENV)/.stamp-runtime: requirements.txt $(VENV)/.stamp-venv
 	$(PIP) $(TORCH) -r requirements.txt
 	@touch $@
 
-$(VENV)/.stamp-dev: requirements-dev.txt $(VENV)/.stamp-runtime
-	$(PIP) -r requirements-dev.txt
-	@touch $@
+# Both lists at once: pip then looks at what there is, and decides, once.
+$(VENV)/.stamp-dev: requirements-dev.txt requirements.txt $(VENV)/.stamp-venv
+	$(PIP) $(TORCH) -r requirements.txt -r requirements-dev.txt
+	@touch $(VENV)/.stamp-runtime $@
 
 browser: dev
 	@$(BIN)/python -m tests.browser
@@ -72,8 +75,8 @@ app: setup
 # The viewer's pure logic; everything that it decides is also tested through the page, so node is not required.
 test-js:
 	@if ! command -v node >/dev/null; then echo "node not found: test-js skipped"; exit 0; fi; \
-	node --test tests/viewer/*.test.mjs || exit 1; \
-	if $(NODE_MODULES); then node --test tests/viewer/fuzz/*.test.mjs; \
+	$(NODE_TESTS) tests/viewer/*.test.mjs || exit 1; \
+	if $(NODE_MODULES); then $(NODE_TESTS) tests/viewer/fuzz/*.test.mjs; \
 	else echo "fast-check could not be installed (npm ci): the fuzz tests in node are skipped"; fi
 
 fuzz: dev
@@ -94,6 +97,7 @@ test: dev browser test-js $(VENV)/.stamp-compiled
 
 test-slow: dev
 	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
+	@if command -v node >/dev/null; then SLOW=1 $(NODE_TESTS) tests/viewer/*.test.mjs; fi
 
 test-firefox: dev
 	$(BIN)/python -m pytest -m firefox tests/ui/journeys $(PYTEST_ARGS)
@@ -116,6 +120,7 @@ lint-py: dev
 	$(BIN)/hadolint Dockerfile
 
 # Where node is missing a person is told so; in CI (CI=true, as every hosted one sets it) that is an error.
+lint-js format: export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 lint-js:
 	@if ! command -v node >/dev/null; then \
 		echo "node not found: the JavaScript is not linted" >&2; [ "$(CI)" != true ]; exit; \
@@ -124,12 +129,12 @@ lint-js:
 		echo "eslint, prettier and typescript could not be installed (npm ci): the JavaScript is not linted" >&2; \
 		[ "$(CI)" != true ]; exit; \
 	}; \
-	set -ex; npx eslint assets tests eslint.config.js; npx tsc; npx prettier --check --log-level warn $(JAVASCRIPT)
+	set -ex; eslint assets tests eslint.config.js; tsc; prettier --check --log-level warn $(JAVASCRIPT)
 
 format: dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
-	@if command -v node >/dev/null && $(NODE_MODULES); then npx prettier --write --log-level warn $(JAVASCRIPT); fi
+	@if command -v node >/dev/null && $(NODE_MODULES); then prettier --write --log-level warn $(JAVASCRIPT); fi
 
 clean:
 	rm -rf $(VENV) node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis test-results

@@ -1,4 +1,4 @@
-"""Documents changed at random: values replaced or taken away, texts garbled. Standard library only; seeded.
+"""Documents changed at random: values replaced or taken away, texts and bytes garbled. Standard library only; seeded.
 
 For the fuzz targets and for the damaged traces that both languages read.
 """
@@ -10,9 +10,9 @@ import random
 from typing import Any
 
 ODD: tuple[Any, ...] = (
-    None, True, False, 0, 1, -1, 0.5, 1.0, 2, 5, 4096, 2**31, 10**15, 2**53, 2**64, 1e99, -0.0, 1e-300, "", "x", "slm",
-    "\ud800", "🎉", "x" * 1001, [], {}, [[]], [1, "a", 0.5], [[1, "a", 0.5]], {"path": "x"},
-    {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}},
+    None, True, False, 0, 1, -1, 0.5, 1.0, 2, 5, 4096, 2**31, 10**15, 2**53, 2**64, 10**400, 1e99, -0.0, 1e-300,
+    float("nan"), "", "x", "slm", "\ud800", "🎉", "x" * 1001, [], {}, [[]], [1, "a", 0.5], [[1, "a", 0.5]],
+    {"path": "x"}, {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}},
 )  # fmt: skip
 _HARD_PIECES = (
     "[" * 70, "{" * 70, "9" * 50, "9" * 5000, "1e400", "NaN", "-Infinity", '"', "\\", "\\ud800", "\x00", "\u202e",
@@ -48,6 +48,20 @@ def garbled(text: str, chance: random.Random) -> str:
     return text
 
 
+def spoiled(content: bytes, chance: random.Random) -> bytes:
+    """Bytes with one to four places flipped, zeroed, cut off, taken out or stuffed."""
+    data = bytearray(content)
+    for _ in range(chance.randint(1, 4)):
+        at = chance.randrange(max(1, len(data)))
+        piece = chance.choice((b"\xff\xfe", b"[" * 5000, b"9" * 5000, b"\x00", b'"', b"\n", b"}"))
+        flipped = bytes(byte ^ 1 << chance.randrange(8) for byte in data[at : at + 1])
+        end, instead = chance.choice(
+            ((at + 1, flipped), (at + 8, bytes(8)), (len(data), b""), (at + chance.randint(1, 40), b""), (at, piece))
+        )
+        data[at:end] = instead
+    return bytes(data)
+
+
 def any_json(chance: random.Random, depth: int = 3) -> Any:
     """Any JSON value, lists and objects at most `depth` inside each other."""
     kind = chance.random()
@@ -61,17 +75,5 @@ def any_json(chance: random.Random, depth: int = 3) -> Any:
 
 
 _NAMES = (
-    "schema",
-    "events",
-    "pair",
-    "trace",
-    "text",
-    "path",
-    "run",
-    "__proto__",
-    "",
-    "é",
-    "problem",
-    "choices",
-    "label",
-)
+    "schema", "events", "pair", "trace", "text", "path", "run", "__proto__", "", "é", "problem", "choices", "label",
+)  # fmt: skip

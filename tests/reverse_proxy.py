@@ -76,7 +76,7 @@ class Nginx:
         deadline = time.monotonic() + 10
         while True:
             try:
-                httpx.get(f"{self.url}/nothing-here", timeout=5)
+                httpx.get(f"{self.url}/nothing-here", timeout=5, verify=False)
                 return self
             except httpx.TransportError:
                 assert self._process.poll() is None and time.monotonic() < deadline, self.errors()

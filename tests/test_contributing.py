@@ -126,16 +126,6 @@ def test_a_router(tmp_path, monkeypatch):
         sys.modules.pop("citer_core.routing.routers.duel", None)
 
 
-def test_the_routers_code_passes_the_linter():
-    (edit,) = edits("Add a router")
-    ruff = Path(sys.executable).with_name("ruff")
-    for how in (["check"], ["format", "--check"]):
-        done = subprocess.run(
-            [ruff, *how, "--stdin-filename", edit.file, "-"], input=edit.code, text=True, capture_output=True, cwd=ROOT
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-
-
 @needs_node
 def test_a_counter(browser_modules):
     for edit in edits("Add a counter"):
@@ -360,6 +350,7 @@ def test_a_link_carries_the_new_setting_and_checks_it(with_min_p):
     assert refused == ["min_p is 7; it must be a number from 0 to 1."]
 
 
+@pytest.mark.slow
 @needs_node
 @pytest.mark.skipif(not TSC.is_file(), reason="npm ci has not been run, which make lint does")
 def test_all_of_them_pass_the_type_checker(tmp_path, with_min_p):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 
 import pytest
@@ -70,7 +71,7 @@ def test_what_a_visitor_brings_is_never_shared_whatever_it_is_called(slot, count
 
 def test_two_at_once_wait_for_one_reading_and_a_visitor_who_leaves_hands_it_on(slot, counted, monkeypatch):
     some = answers.bundled_set("mc")
-    monkeypatch.setattr(answers, "bundled_set", lambda _: LabelInput(some.title, some.rows[:20], is_bundled=True))
+    monkeypatch.setattr(answers, "bundled_set", lambda _: LabelInput(some.title, some.rows[:10], is_bundled=True))
     events = label_events_of(slot)
     mine = Visitor("leaving", "127.0.0.1", None)
 
@@ -83,8 +84,8 @@ def test_two_at_once_wait_for_one_reading_and_a_visitor_who_leaves_hands_it_on(s
         await leaving.aclose()
         return (await staying)[-1]
 
-    assert len(run_async(both())["problems"]) == 20 and counted == ["200 multiple-choice questions"] * 2
-    assert len(last(events["labels"], {"set": "mc"})["problems"]) == 20 and len(counted) == 2
+    assert len(run_async(both())["problems"]) == 10 and counted == ["200 multiple-choice questions"] * 2
+    assert len(last(events["labels"], {"set": "mc"})["problems"]) == 10 and len(counted) == 2
 
 
 def test_what_has_been_read_needs_no_place_in_the_line(slot, counted):
@@ -95,12 +96,10 @@ def test_what_has_been_read_needs_no_place_in_the_line(slot, counted):
     assert len(last(events["labels"], {"problem": "math 3"}, OTHER_PAGE)["problems"]) == 1 and ahead.is_going
 
 
-def test_another_engine_reads_anew(counted):
-    slot = EngineSlot(Engine.load)
-    slot.fill()
+def test_another_engine_reads_anew(engine, slot, counted):
     events = label_events_of(slot)
     last(events["labels"], {"problem": "mc 1"}, PAGE)
-    slot.put(Engine.load())
+    slot.put(copy.copy(engine))
     last(events["labels"], {"problem": "mc 1"}, PAGE)
     assert counted == ["mc 1", "mc 1"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import weakref
 from collections.abc import Callable
@@ -25,6 +26,13 @@ OLD_TITLE, NEW_TITLE = PRESETS[OLD].title, PRESETS[NEW].title
 SCRIPTS = {OLD: "one two three four five six", NEW: "uno dos tres"}
 PROBLEM = problem_from_text("How many?", "math")
 LONG_S = 10.0  # no test waits that long for what happens
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _what_others_left() -> None:
+    """What is freed is found by the collector, which looks no longer at all that other tests have imported and made."""
+    gc.collect()
+    gc.freeze()
 
 
 class Loader:

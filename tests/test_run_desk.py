@@ -122,11 +122,11 @@ def test_stop_takes_a_waiting_run_out_of_the_line_and_ends_a_going_one(slow: Fak
 
 
 def test_a_run_without_a_reader_ends_after_its_grace_and_not_before(slow: FakeEngine) -> None:
-    desk = desk_of(slow, n_places=1, grace_s=1.5)
+    desk = desk_of(slow, n_places=1, grace_s=0.6)
     left, waiting = desk.ask(start_long, "a", ""), desk.ask(start, "b", "")
     until(lambda: left.head)
     for _ in range(6):  # the page is reloaded and asks for its run now and then
-        time.sleep(0.5)
+        time.sleep(0.25)
         missing_part(desk, {"run": left.id, "base": 0})
     assert left.ended_at is None
     assert waiting.ended_at is not None, "this one had no reader"
@@ -284,14 +284,14 @@ def test_kept_runs_take_no_more_than_they_say_and_little_without_readers() -> No
 
 
 def _bytes_of_kept_runs() -> tuple[int, int, int, int]:
-    """What 20 finished runs take once they are packed and before, and what the registry says of both."""
+    """What 8 finished runs take once they are packed and before, and what the registry says of both."""
     now = time.monotonic()
     registry = RunRegistry(clock=lambda: now)
     text = json.dumps(recorded())
     trace = RoutingTrace.from_json(text)
     tracemalloc.start()
     began = tracemalloc.get_traced_memory()[0]
-    for _ in range(20):
+    for _ in range(8):
         order = Order(start)  # type: ignore[arg-type]
         order.end(trace=replace(trace, events=RoutingTrace.from_json(text).events))
         registry.add(order)

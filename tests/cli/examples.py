@@ -10,7 +10,8 @@ from citer_core.labelling import label_files
 from citer_core.labelling.label_files import label_dataset, shard_starts
 
 ROOT = Path(__file__).resolve().parents[2]
-LABEL = ["label", "--generated", "5", "--max-new-tokens", "60", "--ask-slm"]
+LABEL = ["label", "--generated", "5", "--max-new-tokens", "40", "--ask-slm"]
+LABEL_LITTLE = ["label", "--generated", "2", "--max-new-tokens", "10"]
 QUICK = ["--epochs", "3", "--learning-rates", "0.001"]
 
 

@@ -11,7 +11,6 @@ import pytest
 from citer_core.cli.command import typed
 from citer_core.cli.main import COMMANDS, build_parser, main
 from citer_core.cli.train_router import KINDS, LABELS_OF
-from citer_core.labelling import label_files
 from citer_core.training.objectives import OBJECTIVES
 from tests.cli.examples import write_rows
 
@@ -144,14 +143,3 @@ def test_bad_input_is_one_message_before_anything_is_loaded(no_loading, data, tm
     out, err = capsys.readouterr()
     assert out == "" and err.startswith("error: ") and part in err
     assert not (tmp_path / "out").exists()
-
-
-def test_unusable_output_folders_are_found_before_the_work(data, tmp_path, capsys, monkeypatch):
-    """The published code made its folder after the run, and lost the results where it could not."""
-    (tmp_path / "taken").write_text("a file")
-    monkeypatch.setattr(label_files, "label_examples", lambda *_, **__: pytest.fail("labelled"))
-    monkeypatch.setattr("citer_core.evaluation.shortcut.compare_branches", lambda *_: pytest.fail("rolled out"))
-    label = ["label", "--dataset-path", str(data), "--output-dir", str(tmp_path / "taken" / "x")]
-    for more in ([], ["--both-branches", "3"]):
-        assert main([*label, *more]) == 2
-        assert "cannot be written" in capsys.readouterr().err

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 
 import pytest
 
 from citer_core.cli.main import main
 from citer_core.labelling import label_files, rollouts
 from citer_core.labelling.label_files import load_labels
-from tests.cli.examples import LABEL, ROOT, contents, small_parts
+from tests.cli.examples import LABEL, contents, small_parts
 
 
-def test_labels_are_all_there_and_summed_up(trained):
+def test_labels_are_all_there_and_summed_up(trained, monkeypatch, capsys):
+    small_parts(monkeypatch)
     header, labels, rows = load_labels(trained / "labels")
-    assert (header.n_rows, header.part_size, header.ask_slm, header.max_new_tokens) == (10, 3, True, 60)
+    assert (header.n_rows, header.part_size, header.ask_slm, header.max_new_tokens) == (10, 3, True, 40)
     assert [row["data_type"] for row in rows] == ["math"] * 5 + ["mc"] * 5
     assert (labels.slm_is_correct >= 0).all() and (labels.label >= 0).all()
+    monkeypatch.setattr(label_files, "label_examples", lambda *_, **__: pytest.fail("labelled again"))
+    arguments = [*LABEL, "--output-dir", str(trained / "labels")]
+    assert main(arguments) == 0
+    shares = ", ".join(f"case {case} {(labels.case == case).double().mean():.2%}" for case in (1, 2, 3))
+    assert f"{len(labels)} tokens: {shares}" in capsys.readouterr().err
+    assert main([*arguments, "--seed", "1"]) == 2
+    assert "seed = 0, but now it is 1" in capsys.readouterr().err
 
 
 def test_shards_into_two_folders_merge_into_the_same_bytes(trained, tmp_path, monkeypatch, capsys):
@@ -40,30 +43,6 @@ def test_shards_into_two_folders_merge_into_the_same_bytes(trained, tmp_path, mo
     assert "remove one of the two" in capsys.readouterr().err
 
 
-def test_an_interrupted_labelling_resumes_to_the_same_bytes(trained, tmp_path, monkeypatch, capsys):
-    small_parts(monkeypatch)
-    honest, n_calls = label_files.label_examples, []
-
-    def interrupted(*args, **options):
-        n_calls.append(1)
-        if len(n_calls) == 3:
-            raise KeyboardInterrupt
-        return honest(*args, **options)
-
-    monkeypatch.setattr(label_files, "label_examples", interrupted)
-    arguments = [*LABEL, "--output-dir", str(tmp_path / "labels")]
-    assert main(arguments) == 130
-    assert main(arguments) == 0
-    assert len(n_calls) == 3 + 2  # the two parts that were finished are not made again
-    assert contents(tmp_path / "labels") == contents(trained / "labels")
-    err = capsys.readouterr().err
-    _, labels, _ = load_labels(tmp_path / "labels")
-    shares = ", ".join(f"case {case} {(labels.case == case).double().mean():.2%}" for case in (1, 2, 3))
-    assert "interrupted" in err and f"{len(labels)} tokens: {shares}" in err
-    assert main([*arguments, "--seed", "1"]) == 2
-    assert "seed = 0, but now it is 1" in capsys.readouterr().err
-
-
 def test_labels_made_again_from_a_file_of_rollouts_are_the_same_bytes(trained, tmp_path, monkeypatch, capsys):
     small_parts(monkeypatch)
     file = ["--rollouts-file", str(tmp_path / "rollouts.jsonl")]
@@ -75,30 +54,6 @@ def test_labels_made_again_from_a_file_of_rollouts_are_the_same_bytes(trained, t
     both = ["--both-branches", "3", "--output-dir", str(tmp_path / "branches")]
     assert main([*LABEL[: LABEL.index("--ask-slm")], *both, *file]) == 2
     assert "leave it out with --both-branches" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_a_labelling_killed_with_9_resumes_to_the_same_bytes(tmp_path):
-    """In a process of its own, in the middle of a part, parts of the size that people get."""
-
-    def command(name):
-        label = ["label", "--generated", "130", "--max-new-tokens", "60", "--output-dir", str(tmp_path / name)]
-        return [sys.executable, "-m", "citer_core", *label]
-
-    process = subprocess.Popen(command("killed"), cwd=ROOT, stderr=subprocess.DEVNULL)
-    try:
-        deadline = time.monotonic() + 300
-        while not list((tmp_path / "killed").glob("part-*.jsonl")):
-            assert process.poll() is None and time.monotonic() < deadline
-            time.sleep(0.02)
-    finally:
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-    assert not (tmp_path / "killed" / "part-000200.jsonl").exists()
-    for name in ("killed", "whole"):
-        subprocess.run(command(name), cwd=ROOT, check=True, capture_output=True, timeout=300)
-    left = {name: data for name, data in contents(tmp_path / "killed").items() if not name.endswith(".partial")}
-    assert left == contents(tmp_path / "whole") and len(left) == 7
 
 
 def test_later_iterations_label_under_a_routers_card(trained, tmp_path, capsys):

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from citer_core.errors import PromptError
 from citer_core.trace import RoutingTrace
-from tests.cli.examples import ROOT, dataset, lines, route
+from tests.cli.examples import dataset, lines, route
 from tests.fakes import FakeEngine
 
 
@@ -153,57 +148,3 @@ def test_a_prompt_that_only_the_tokenizer_finds_too_long_is_named_before_anythin
     assert route(*arguments, "--skip-bad-rows") == 0
     assert [row["id"] for row in lines(out)] == ["q0", "q1", "q3"]
     assert capsys.readouterr().err.count("skipped: ") == 1
-
-
-def test_ctrl_c_ends_with_130_and_keeps_finished_rows(
-    engine: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
-) -> None:
-    out = tmp_path / "out.jsonl"
-    start = engine.start
-
-    def interrupt_third(problem, **options):
-        if problem.id == "q2":
-            raise KeyboardInterrupt
-        return start(problem, **options)
-
-    monkeypatch.setattr(engine, "start", interrupt_third)
-    assert route("--dataset-path", str(dataset(tmp_path)), "--output-file", str(out)) == 130
-    assert "interrupted" in capsys.readouterr().err
-    assert [row["id"] for row in lines(out)] == ["q0", "q1"]
-
-
-def command(tmp_path: Path, out: Path, delay_s: float) -> list[str]:
-    code = (
-        "import sys; from tests import fakes; from citer_core.cli.main import main\n"
-        f"fakes.install(fakes.FakeEngine(delay_s={delay_s}))\n"
-        "sys.exit(main(sys.argv[1:]))"
-    )
-    arguments = ["route", "--dataset-path", str(tmp_path / "rows.jsonl"), "--output-file", str(out)]
-    return [sys.executable, "-c", code, *arguments]
-
-
-def test_a_killed_run_resumes(tmp_path: Path) -> None:
-    """kill -9 leaves finished rows on disk; two runs never write one file; the same command finishes the rest."""
-    dataset(tmp_path, n_rows=8)
-    out = tmp_path / "out.jsonl"
-    process = subprocess.Popen(command(tmp_path, out, 0.05), cwd=ROOT, stderr=subprocess.DEVNULL)
-    try:
-        deadline = time.monotonic() + 60
-        while not (out.exists() and out.read_bytes().count(b"\n") >= 2):
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-        process.send_signal(signal.SIGSTOP)  # or it has finished before the second one has started
-        second = subprocess.run(
-            command(tmp_path, out, 0), cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
-        )
-        assert second.returncode == 2
-        assert "being written by another run" in second.stderr
-    finally:
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-    kept = lines(out)
-    assert 2 <= len(kept) < 8
-    subprocess.run(command(tmp_path, out, 0), cwd=ROOT, check=True, capture_output=True, timeout=60)
-    assert lines(out)[: len(kept)] == kept
-    assert [row["id"] for row in lines(out)] == [f"q{n}" for n in range(8)]

@@ -12,6 +12,7 @@ from citer_core.cli.train_router import KINDS, LABELS_OF
 from citer_core.labelling.label_files import load_labels
 from citer_core.training.objectives import OBJECTIVES
 from tests.cli.examples import QUICK, contents, lines
+from tests.sampling import few_or_all
 
 # --- train-router
 
@@ -42,7 +43,7 @@ def test_every_kind_trains_from_one_folder_of_labels(trained, tmp_path, kind):
 def test_labels_by_outcome_and_their_router_from_the_command_line(tmp_path, capsys):
     """The bundled pair disagrees at few tokens; all of its rows are labelled row by row."""
     labels, routers = tmp_path / "labels", tmp_path / "routers"
-    arguments = ["label", "--generated", "2", "--labels", "outcome", "--max-new-tokens", "60", "--part-size", "1"]
+    arguments = ["label", "--generated", "2", "--labels", "outcome", "--max-new-tokens", "30", "--part-size", "1"]
     assert main([*arguments, "--output-dir", str(labels)]) == 0
     header, found, _ = load_labels(labels)
     assert (header.labels, header.router, header.part_size) == ("outcome", "always-llm", 1)
@@ -75,7 +76,7 @@ def test_what_cannot_train_is_a_message(trained, tmp_path, capsys):
 # --- route with what was trained
 
 
-@pytest.mark.parametrize("named", ["citer", "margin"])
+@pytest.mark.parametrize("named", few_or_all("citer", "margin"))
 def test_a_budget_becomes_one_tau_for_a_data_set(trained, data, tmp_path, capsys, named):
     """Of a trained router and of one that needs no training; a run that goes on keeps the tau that it found."""
     out = tmp_path / "out.jsonl"
@@ -144,7 +145,7 @@ def test_a_budget_of_one_question_is_kept_in_its_own_answer(capsys):
 
 def test_rounds_from_the_command_line_resume_and_end_in_a_table(data, tmp_path, capsys):
     arguments = ["iterate", "--generated", "3", "--output-dir", str(tmp_path / "rounds"), *QUICK]
-    arguments += ["--max-new-tokens", "60", "--rollouts", "2", "--test-path", str(data), "--test-limit", "2"]
+    arguments += ["--max-new-tokens", "30", "--rollouts", "2", "--test-path", str(data), "--test-limit", "2"]
     assert main([*arguments, "--rounds", "1"]) == 0
     labels = contents(tmp_path / "rounds" / "round-1" / "labels")
     capsys.readouterr()

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from citer_core.cli.main import main
+from tests.cli.examples import LABEL_LITTLE as LABEL
 from tests.core.conftest import _bundled_pair_is_loaded_once, folders, server, tiny_pair, tokenizer  # noqa: F401
 from tests.faults.table import ROOT, FaultRow, read_table
 from tests.forked import Forked
@@ -73,6 +75,14 @@ def disk(tmp_path):
         found.make_room()
         if is_mounted:
             subprocess.run(["umount", "-l", str(folder)], capture_output=True, check=True)
+
+
+@pytest.fixture(scope="package")
+def labels(tmp_path_factory):
+    """Labels of four generated rows, which no test changes."""
+    folder = tmp_path_factory.mktemp("made") / "labels"
+    assert main([*LABEL, "--output-dir", str(folder)]) == 0
+    return folder
 
 
 COMMAND = "import runpy; runpy.run_module('citer_core', run_name='__main__')"

@@ -12,7 +12,7 @@ from citer_core.assets import ASSETS
 from citer_core.cli.main import main
 from citer_core.errors import CiterError, DatasetError
 from citer_core.labelling.label_files import load_labels
-from tests.cli.examples import dataset, lines
+from tests.cli.examples import LABEL_LITTLE, dataset, lines
 from tests.fakes import FakeEngine, use
 from tests.sampling import few_or_all
 
@@ -80,25 +80,23 @@ def test_a_trace(row, tmp_path, capsys, n_flips, n_least):
 
 
 @pytest.mark.parametrize("n_flips", few_or_all(2, 30))
-def test_labels(row, tmp_path, n_flips):
-    assert main(["label", "--generated", "2", "--max-new-tokens", "4", "--output-dir", str(tmp_path / "whole")]) == 0
-    parts = sorted((tmp_path / "whole").glob("part-*"))
+def test_labels(row, labels, tmp_path, n_flips):
+    parts = sorted(labels.glob("part-*"))
     assert len(parts) == 2
     for part in parts:
         for cut in (0, 7, part.stat().st_size // 2, part.stat().st_size - 3):
             shutil.rmtree(tmp_path / "cut", ignore_errors=True)
-            shutil.copytree(tmp_path / "whole", tmp_path / "cut")
+            shutil.copytree(labels, tmp_path / "cut")
             with (tmp_path / "cut" / part.name).open("r+b") as file:
                 file.truncate(cut)
             with pytest.raises(DatasetError) as caught:
                 load_labels(tmp_path / "cut")
             if cut:
                 row.said(str(caught.value))
-    label = ["label", "--generated", "2", "--max-new-tokens", "4", "--output-dir", str(tmp_path / "cut")]
     for path in (tmp_path / "cut").glob("part-*"):
         path.unlink()
-    assert main(label) == 0
-    for path in (tmp_path / "whole").iterdir():
+    assert main([*LABEL_LITTLE, "--output-dir", str(tmp_path / "cut")]) == 0
+    for path in labels.iterdir():
         assert (tmp_path / "cut" / path.name).read_bytes() == path.read_bytes()
     draw = random.Random(7)
     for part in parts:

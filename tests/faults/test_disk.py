@@ -22,13 +22,14 @@ from citer_core.models import store
 from citer_core.models.gguf_conversion import convert
 from citer_core.models.sources import HubSource
 from citer_core.training.finetune import Recipe, finetune
-from tests.cli.examples import QUICK, dataset, lines
+from tests.cli.examples import LABEL_LITTLE, QUICK, dataset, lines
 from tests.core.conftest import tiny_qwen2
 from tests.fakes import FakeEngine, use
 from tests.faults.conftest import COMMAND, FULL, child, fake_command
 from tests.forked import HUB_ANEW
+from tests.sampling import few_or_all
 
-LABEL = ["label", "--generated", "2", "--max-new-tokens", "10", "--output-dir"]
+LABEL = [*LABEL_LITTLE, "--output-dir"]
 STORED = ASSETS / "benchmarks" / "profile.json"
 
 
@@ -61,7 +62,7 @@ def test_a_batch_run(row, disk, tmp_path, monkeypatch, capsys):
     assert lines(out)[: len(kept)] == kept and [found["id"] for found in lines(out)] == [f"q{n}" for n in range(60)]
 
 
-def test_labelling(row, disk, tmp_path, monkeypatch, capsys):
+def test_labelling(row, disk, labels, capsys):
     folder = disk.folder / "labels"
     disk.fill(left=12 * 1024)
     assert main([*LABEL, str(folder)]) == 1
@@ -69,9 +70,8 @@ def test_labelling(row, disk, tmp_path, monkeypatch, capsys):
     assert [path.name for path in folder.iterdir()] == ["labels.json"], "no half of a part takes up the room"
     disk.make_room()
     assert main([*LABEL, str(folder)]) == 0
-    assert main([*LABEL, str(tmp_path / "whole")]) == 0
     for path in folder.iterdir():
-        assert path.read_bytes() == (tmp_path / "whole" / path.name).read_bytes()
+        assert path.read_bytes() == (labels / path.name).read_bytes()
 
 
 def stored_profile(monkeypatch):
@@ -137,9 +137,8 @@ def test_the_export_of_pages(row, disk, tmp_path, capsys):
     assert {path.name: path.read_bytes() for path in pages.iterdir()} == whole
 
 
-def test_a_trained_router(row, disk, tmp_path, rescued, monkeypatch, capsys):
-    labels, out = tmp_path / "labels", disk.folder / "routers"
-    assert main([*LABEL, str(labels)]) == 0
+def test_a_trained_router(row, disk, labels, rescued, monkeypatch, capsys):
+    out = disk.folder / "routers"
     disk.fill(left=8 * 1024)
     if not disk.is_mounted:  # a limit is that of every file: let it end where the rescue begins
         make = files.tempfile.mkdtemp
@@ -152,7 +151,8 @@ def test_a_trained_router(row, disk, tmp_path, rescued, monkeypatch, capsys):
     assert sorted(path.name for path in kept.iterdir()) == ["citer.json", "citer.safetensors"]
 
 
-def test_fine_tuning(row, disk, tmp_path, monkeypatch):
+@pytest.mark.parametrize("sizes", few_or_all([40_000], [300_000, 600_000]))
+def test_fine_tuning(row, disk, tmp_path, sizes):
     """torch, safetensors and Python each have an error of their own for a full disk; whichever comes first."""
     model = tmp_path / "model"
     tiny_qwen2(1, initializer_range=0.1).save_pretrained(model)
@@ -161,7 +161,7 @@ def test_fine_tuning(row, disk, tmp_path, monkeypatch):
 
     rows = bundled_rows("mc")[:4]
     recipe = Recipe(max_steps=2, batch_size=2, save_steps=1, max_length=200)
-    for n_bytes in (40_000, 300_000, 600_000):
+    for n_bytes in sizes:
         disk.fill(left=n_bytes)
         with pytest.raises(MachineError) as caught:
             finetune(model, rows, "mc", disk.folder / "tuned", recipe)
@@ -281,21 +281,20 @@ COMMANDS = {
 LOADS = {"label", "iterate", "record", "record-labels", "finetune"}
 
 
-def test_a_folder_that_cannot_be_written(row, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("n_places", few_or_all(1, 2))
+def test_a_folder_that_cannot_be_written(row, tmp_path, labels, monkeypatch, capsys, n_places):
     """Every command that writes says so before it computes anything."""
     from citer_core.training import iterate, publish_router
 
     dataset(tmp_path, 3)
     plan = {"file": "a.json", "title": "A", "subtitle": "s", "data_type": "open", "question": "1+1?"}
     (tmp_path / "plans.jsonl").write_text(json.dumps(plan) + "\n", encoding="utf-8")
-    assert main([*LABEL, str(tmp_path / "labels")]) == 0
-    capsys.readouterr()
-    found = {"ROWS": "rows.jsonl", "PLANS": "plans.jsonl", "LABELS": "labels"}
+    found = {"ROWS": "rows.jsonl", "PLANS": "plans.jsonl", "LABELS": labels}
     monkeypatch.setattr(iterate, "label_dataset", lambda *_, **__: pytest.fail("labelled"))
     monkeypatch.setattr(publish_router, "train_router", lambda *_, **__: pytest.fail("trained"))
     monkeypatch.setattr("citer_core.labelling.label_files.label_examples", lambda *_, **__: pytest.fail("labelled"))
     monkeypatch.setattr(Engine, "start", lambda *_, **__: pytest.fail("run"))
-    places = unusable(tmp_path)
+    places = unusable(tmp_path)[:n_places]
     engine = Engine.load()
     try:
         for command, arguments in COMMANDS.items():

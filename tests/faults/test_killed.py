@@ -22,8 +22,9 @@ from citer_core.config import cache_folder
 from citer_core.labelling import label_files
 from citer_core.labelling.label_files import label_dataset, shard_starts
 from citer_core.models.gguf_conversion import convert
-from tests.cli.examples import QUICK, lines
+from tests.cli.examples import QUICK, dataset, lines
 from tests.core.conftest import tiny_qwen2
+from tests.fakes import FakeEngine, use
 from tests.faults.conftest import child
 
 PART = 3
@@ -110,9 +111,9 @@ def test_a_batch_run(row, tmp_path):
     assert without_seconds(tmp_path / "killed.jsonl") == without_seconds(tmp_path / "whole.jsonl")
 
 
-def test_a_line_that_is_half_written(row, tmp_path, capsys):
-    route = ["route", "--dataset-path", "assets/datasets/math.jsonl", "--limit", "3", "--batch-size", "1"]
-    route += ["--max-new-tokens", "5", "--output-file", str(tmp_path / "out.jsonl")]
+def test_a_line_that_is_half_written(row, tmp_path, monkeypatch, capsys):
+    use(monkeypatch, FakeEngine())
+    route = ["route", "--dataset-path", str(dataset(tmp_path, 3)), "--output-file", str(tmp_path / "out.jsonl")]
     assert main(route) == 0
     whole = (tmp_path / "out.jsonl").read_bytes()
     note = tmp_path / "out.jsonl.meta.json"

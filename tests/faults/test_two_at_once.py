@@ -16,7 +16,7 @@ from citer_core import file_lock
 from citer_core.cli.main import main
 from citer_core.errors import SettingError
 from citer_core.file_lock import forget_killed_writer, only_writer
-from tests.cli.examples import QUICK, dataset, lines
+from tests.cli.examples import LABEL_LITTLE, QUICK, dataset, lines
 from tests.faults.conftest import child, fake_command
 
 
@@ -58,11 +58,9 @@ def test_a_batch_run(row, tmp_path, capsys):
     assert second.returncode == 0 and len(lines(out)) == 30, "a process that was killed holds nothing"
 
 
-def test_everything_else_that_is_written(row, tmp_path, capsys):
+def test_everything_else_that_is_written(row, labels, tmp_path, capsys):
     """Labels by their part, so that shards of one folder go on; all others by their place."""
-    label = ["label", "--generated", "2", "--max-new-tokens", "10", "--output-dir"]
-    labels, out = tmp_path / "labels", tmp_path / "out"
-    assert main([*label, str(labels)]) == 0
+    label, out = [*LABEL_LITTLE, "--output-dir"], tmp_path / "out"
     plans = tmp_path / "plans.jsonl"
     plan = {"file": "a.json", "title": "A", "subtitle": "s", "data_type": "open", "question": "1+1?"}
     plans.write_text(json.dumps(plan | {"max_new_tokens": 2}) + "\n", encoding="utf-8")

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from tests.fuzz.targets import Target, targets
 from tests.own_memory import OwnMemory
 
-EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "40"))
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "15"))
 MOST_S = 2.0
 MOST_BYTES = 0.5e9
 _FOLDER = tempfile.TemporaryDirectory(prefix="citer-fuzz-")

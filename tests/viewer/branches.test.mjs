@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import test from "node:test";
 
@@ -150,32 +150,4 @@ t = json.load(sys.stdin)
 print(json.dumps(RoutingTrace.key.fget(N(prompt=N(**t["prompt"]), events=[N(**e) for e in t["events"]]))))
 `;
   assert.equal(traceKey(trace), inPython(script, trace));
-});
-
-test("Python replays a recorded run the same, at its own tau and at others", () => {
-  const script = `
-import json, sys
-from citer_core.types import prefers_llm
-d = json.load(sys.stdin)
-out = []
-for tau in d["taus"]:
-    cached, rows = 0, []
-    for e in d["events"]:
-        llm = prefers_llm(e["slm_confidence"], tau)
-        rows.append(e["context_len"] - cached if llm else 0)
-        cached = e["context_len"] if llm else cached
-    out.append(rows)
-print(json.dumps(out))
-`;
-  const { events, settings } = JSON.parse(readFileSync(`${ROOT}assets/traces/bakery.json`, "utf8"));
-  const taus = [settings.threshold, 0, 0.2, 0.5, 0.99, 1];
-  assert.deepEqual(
-    taus.map((tau) => [...replay(events, tau).llmFed]),
-    inPython(script, { events, taus }),
-  );
-  assert.deepEqual(
-    [...replay(events, settings.threshold).llmFed],
-    events.map((event) => event.llm_tokens_fed),
-  );
-  assert.equal(replay(events, settings.threshold).nFlips, 0);
 });

@@ -39,6 +39,8 @@ const openClient = (files) => {
   const worker = new FakeWorker(files);
   return { worker, client: new EngineClient(FACTS, { hardware: "node", makeWorker: () => worker }) };
 };
+/** One for the tests that leave it as it is. */
+const shared = openClient();
 const at = (threshold) => dialsOf({ threshold });
 const judge = (completion, origin) =>
   checkAnswer(completion, { data_type: "math", choices: [], true_answer: origin.answer.true_answer });
@@ -73,7 +75,7 @@ function openLive(client) {
 }
 
 test("a recorded run under tau 0 and 1 is what was recorded of either model alone", async () => {
-  const { client, worker } = openClient();
+  const { client, worker } = shared;
   assert.equal(await client.load(), true);
   assert.equal(client.state, "ready");
   const origin = recorded("bakery");
@@ -125,7 +127,7 @@ test("while tau moves on, one text is written at a time, and the last position i
 });
 
 test("a run of another edition of its router, or of none that is here, is left as it was recorded", async () => {
-  const { client } = openClient();
+  const { client } = shared;
   await client.load();
   const { live, refusals, until } = openLive(client);
   const recordedRun = recorded("bakery");
@@ -172,7 +174,7 @@ test("a worker that throws at once is tried again too", async () => {
 });
 
 test("a worker that stops ends every run and every question", async () => {
-  const { client, worker } = openClient();
+  const { client, worker } = shared;
   await client.load();
   const ends = [];
   const { prompt, settings } = recorded("bakery");

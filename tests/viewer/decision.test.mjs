@@ -13,38 +13,6 @@ test("the LLM writes strictly below tau, and everything at tau 1", () => {
   assert.equal(prefersLlm(1, 1), true);
 });
 
-test("replaying at the recorded tau reproduces decisions and catch-up lengths", () => {
-  for (const tau of [0, 0.5, 0.65, 1]) {
-    const events = makeEvents(CONFIDENCES, tau);
-    const again = replay(events, tau);
-    assert.deepEqual(
-      [...again.isLlm],
-      events.map((event) => Number(event.source === "llm")),
-    );
-    assert.deepEqual(
-      [...again.llmFed],
-      events.map((event) => event.llm_tokens_fed),
-    );
-    assert.equal(again.firstFlip, -1);
-    assert.equal(again.nFlips, 0);
-  }
-});
-
-test("replaying at another tau equals a run that was made there, on the same confidences", () => {
-  const replayed = replay(makeEvents(CONFIDENCES, 0.5), 0.65);
-  const made = makeEvents(CONFIDENCES, 0.65);
-  assert.deepEqual(
-    [...replayed.isLlm],
-    made.map((event) => Number(event.source === "llm")),
-  );
-  assert.deepEqual(
-    [...replayed.llmFed],
-    made.map((event) => event.llm_tokens_fed),
-  );
-  assert.equal(replayed.firstFlip, 6);
-  assert.deepEqual([...replayed.isFlipped], [0, 0, 0, 0, 0, 0, 1]);
-});
-
 test("the recorded decisions stand, whatever the confidences say, and so does what the LLM read for the router", () => {
   const events = makeEvents(CONFIDENCES, 0.5);
   events[0].source = "llm";

@@ -15,6 +15,7 @@ import { drawnAt, refuseUnknownSettings } from "../../assets/engine/sampling.js"
 import { inHex, sha256, sha512 } from "../../assets/engine/sha2.js";
 import { TextStream } from "../../assets/engine/text_stream.js";
 import { Tokenizer } from "../../assets/engine/tokenizer.js";
+import { fewOrAll } from "./sampling.mjs";
 import { PROMPT, SETTINGS, fetchAsset, fresh, loadBundled, withoutSeconds } from "./engine_files.mjs";
 
 /** Numbers from -1 to 1 that are always the same, as bfloat16. */
@@ -116,13 +117,10 @@ test("a nucleus leaves out the rest, and ids break ties", () => {
   const logits = Float32Array.from([0, 3, 3, 1, -50]);
   const at = (topP, seeds) =>
     new Set(seeds.map((seed) => drawnAt(logits, { ...SETTINGS, temperature: 1, top_p: topP, seed }, 4).id));
-  const seeds = Array.from({ length: 60 }, (_, i) => i);
+  const seeds = Array.from({ length: 30 }, (_, i) => i);
   assert.deepEqual([...at(0.2, seeds)], [1]);
   assert.deepEqual([...at(0.6, seeds)].sort(), [1, 2]);
-  assert.deepEqual(
-    [...at(1, seeds)].sort(),
-    [0, 1, 2, 3].filter((id) => at(1, seeds).has(id)),
-  );
+  assert.ok(!at(1, seeds).has(4));
 });
 
 test("a setting that does nothing here is refused", () => {
@@ -135,7 +133,8 @@ test("a text reads the same to the bit in one pass, in parts and token by token"
   const ids = pair.tokenizer.encode(PROMPT.text.repeat(3));
   assert.ok(ids.length > 130);
   for (const { decoder } of [pair.slm, pair.llm]) {
-    const seen = [[ids.length], [1, 2, 3, 64, ids.length - 70], ids.map(() => 1)].map((sizes) => {
+    const ways = [[ids.length], [1, 2, 3, 64, ids.length - 70], ids.map(() => 1)];
+    const seen = ways.map((sizes) => {
       const cache = decoder.newCache();
       let at = 0;
       for (const size of sizes) decoder.read(ids.slice(at, (at += size)), cache);
@@ -215,7 +214,7 @@ test("any decisions, cut back anywhere and gone on, are the loop without caches"
         if (event.source === "llm") read = promptIds.length + i;
       }
     }),
-    { numRuns: 25, seed: 14 },
+    { numRuns: fewOrAll(5, 25), seed: 14 },
   );
 });
 

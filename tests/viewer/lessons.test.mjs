@@ -9,6 +9,7 @@ import { filled, readLesson } from "../../assets/learn/lesson_file.js";
 import { LESSON_TRUTHS, isFound, truthOf, truthWords } from "../../assets/learn/lesson_truths.js";
 import { byRouter } from "../../assets/learn/score.js";
 import { RunView } from "../../assets/run/run_view.js";
+import { fewOrAll } from "./sampling.mjs";
 
 const ASSETS = fileURLToPath(new URL("../../assets", import.meta.url));
 const LESSONS = path.join(ASSETS, "lessons");
@@ -111,7 +112,7 @@ test("the limit of what pays is where one more token would cost more than the LL
   const limit = truthOf("run.breakEven", { view: runOf(file), labels: null, claims: [] });
   // Independently: tau by tau in small steps.
   let best = 0;
-  for (let tau = 0; tau <= 1; tau += 0.002) {
+  for (let tau = 0; tau <= 1; tau += fewOrAll(0.01, 0.002)) {
     const { bytesShare, llmShare } = runOf(file, tau).series.totals();
     if (bytesShare <= 1) best = Math.max(best, 100 * llmShare);
   }

@@ -8,6 +8,7 @@ import { readSafetensors } from "../../assets/engine/safetensors.js";
 import { tauAtShare } from "../../assets/run/own_router.js";
 import { EngineClient } from "../../assets/transport/engine_client.js";
 import { PROMPT, SETTINGS, fetchAsset, fresh, loadBundled, withoutSeconds } from "./engine_files.mjs";
+import { fewOrAll } from "./sampling.mjs";
 import { ROUTERS, cardOf, inOneFile } from "./router_files.mjs";
 
 const loaded = loadBundled();
@@ -27,9 +28,10 @@ for (const shipped of ["citer", "citer-plus", "query-level"]) {
       [card.revision, card.label, card.recommended_threshold, two.slmPrior],
     );
     const ids = pair.tokenizer.encode(PROMPT.text);
+    const settings = { ...SETTINGS, max_new_tokens: fewOrAll(14, 40) };
     const [ours, theirs] = [own, two].map((router) => {
       fresh(pair);
-      return withoutSeconds([...decode(pair, router, ids, SETTINGS)]);
+      return withoutSeconds([...decode(pair, router, ids, settings)]);
     });
     assert.deepEqual(ours, theirs);
     assert.ok(new Set(ours.map((event) => event.slm_confidence)).size > (shipped === "query-level" ? 0 : 10));
@@ -125,7 +127,7 @@ test("weights that are no numbers, or give none, are refused", async () => {
 });
 
 test("a card is read by the table that Python checks with", async () => {
-  for (const name of ROUTERS) {
+  for (const name of fewOrAll(["citer"], ROUTERS)) {
     const { card, weights } = readRouterFile(await inOneFile(name));
     const shipped = await cardOf(name);
     assert.equal(card.label, shipped.label);

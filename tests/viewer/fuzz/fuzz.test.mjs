@@ -7,7 +7,7 @@ import fc from "fast-check";
 
 import { TARGETS } from "./targets.mjs";
 
-const RUNS = Number(process.env.FUZZ_EXAMPLES ?? 200);
+const RUNS = Number(process.env.FUZZ_EXAMPLES ?? 60);
 const MOST_MS = 2000;
 
 for (const { name, inputs, read, calm } of TARGETS) {
