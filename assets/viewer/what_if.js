@@ -85,6 +85,8 @@ export class WhatIf {
     this.on = on;
     /** @type {RunView|null} */
     this.view = null;
+    /** @type {number|null} */
+    this.foundTau = null;
     this.sentence = html("span", { class: "cv-sentence" });
     this.back = button("", "cv-link", { hidden: true, onclick: () => on.onBack() });
     this.goOn = button("", "cv-do", { hidden: true, onclick: () => on.onContinue() });
@@ -127,13 +129,16 @@ export class WhatIf {
       const near =
         next === null ? "all that there is to spend" : `the nearest reachable; the next is ${significant(next)}`;
       setText(this.found, isExact ? reached : `${reached}: ${near}`);
+      this.foundTau = tau;
       this.on.onTau(tau);
     }
   }
 
   /** @param {RunView} view @param {boolean} canBranch whether a real continuation can be asked for */
   update(view, canBranch) {
-    if (this.view !== view) setText(this.found, "");
+    // What was found is said for as long as its tau holds, also beside the text that is written again with it.
+    const tau = view.whatIf ?? view.head?.settings.threshold ?? null;
+    if (this.view !== view && tau !== this.foundTau) setText(this.found, "");
     this.view = view;
     const { firstFlip } = view.decisions;
     const moved = view.whatIf !== null;

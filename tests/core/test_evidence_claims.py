@@ -17,8 +17,9 @@ from citer_core.evaluation.metrics import paired_difference, unpack, wilson_inte
 from citer_core.evidence import claims as claims_module
 from citer_core.evidence.arena import arenas
 from citer_core.evidence.claim import verdict_of
-from citer_core.evidence.claims import claims
+from citer_core.evidence.claims import claims, headline
 from citer_core.evidence.look_back import plane
+from citer_core.evidence.part_tables import on_the_way
 from citer_core.evidence.payback import paybacks
 from citer_core.evidence.regime import Difference, newcombe
 from citer_core.evidence.regimes import REAL_PAIR, of_matched, of_parts, of_qwen, regimes
@@ -252,3 +253,37 @@ def test_the_llm_alone_of_the_real_pair_is_priced_without_the_slm():
     # `evaluate` gives the share of what the LLM alone would have moved, to four digits.
     assert line.gb == pytest.approx(routed["n_bytes"] / routed["bytes_share"] / 200 / 1e9, rel=1e-4)
     assert line.bytes_share == 1.0 and 0.7 < line.tflop / (routed["flops"] / 200 / 1e12) < 0.8
+
+
+def test_a_set_up_for_one_kind_of_problems_is_held_against_that_kind(answered, monkeypatch):
+    regime, _ = answered
+    part = regime.parts["setup"]
+    one = replace(part, content=part.content | {"kinds": ["math"]})
+    other = replace(regime, name="other", title="Other pair", parts={"setup": one})
+    ours = {found.router: found for found in paybacks(other)}["citer-2"]
+    at, alone = regime.at("math", "citer-2", 0.1), regime.at("math", "always-llm", None)
+    assert (ours.accuracy, ours.saved["gb"]) == (at.accuracy, alone.gb - at.gb)
+    monkeypatch.setattr(claims_module, "regimes", lambda folder: iter([regime, other]))
+    said = {claim.name: claim for claim in claims()}["end-to-end"].other
+    assert said.startswith("Elsewhere: ") and said.endswith("; Other pair, math.")
+    assert f"then {at.accuracy:.1%} right where the LLM has {alone.accuracy:.1%}" in said
+
+
+def test_rounds_are_trained_on_the_way_to_the_last():
+    assert on_the_way("citer", ["published-1"]) == ["citer"]
+    assert on_the_way("citer-plus-3", [f"published-{k}" for k in (1, 2, 3)]) == [
+        "citer-plus", "citer-plus-2", "citer-plus-3"
+    ]  # fmt: skip
+    assert on_the_way("citer-outcome", ["outcome"]) == ["citer-outcome"]
+    assert on_the_way("max-probability", []) == ["max-probability"]
+
+
+def test_the_headline_begins_with_the_best():
+    said = headline(of_parts("a-set", {"accuracy": accuracy_part()}))
+    assert said == (
+        "At 20% of the bytes of the LLM's own answers, the free max-probability baseline recovers 91% and 91%, CITER "
+        f"after two rounds 64% and 64% of the gap between both models ({N} unseen problems of math and mc each; right "
+        "alone: SLM 40.0% and 40.0%, LLM 95.0% and 95.0%)."
+    )
+    every = headline(of_parts("a-set", every_part()))
+    assert every.startswith("At 20% of the bytes of the LLM's own answers, look-back")

@@ -11,7 +11,7 @@ import torch
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
 from citer_core.assets import ASSETS
-from citer_core.errors import ModelFileError
+from citer_core.errors import ModelFileError, PairError
 from citer_core.models.checkpoint import load_model
 from citer_core.models.pair import ModelPair, load_pair
 from citer_core.routing.decode import decode, decode_batch
@@ -192,3 +192,8 @@ def test_masks_that_old_versions_saved_are_passed_over(tmp_path):
     tensors = load_file(path) | {"transformer.h.0.attn.masked_bias": torch.tensor(-1e4)}
     save_file(tensors, path, metadata={"format": "pt"})
     assert isinstance(load_pair(f"{folder},{folder}"), ModelPair)
+
+
+def test_a_comma_in_a_path_is_named(tmp_path):
+    with pytest.raises(PairError, match="comma parts the two"):
+        load_pair(f"{tmp_path}/com,ma,{tmp_path}/b")

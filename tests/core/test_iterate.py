@@ -193,3 +193,11 @@ def test_rounds_of_labels_by_outcome_go_from_the_llm_to_a_routed_policy_of_that_
         assert report["n_prefer_slm"] == int((labels.label[labels.is_tried] == 1).sum())
     with pytest.raises(DatasetError, match="trained with"):
         run(tiny_pair, tmp_path, dataclasses.replace(settings, ties=Ties()))
+
+
+def test_rounds_roll_case_2_out_under_a_share(tiny_pair, tmp_path):
+    reports = run(tiny_pair, tmp_path, dataclasses.replace(SETTINGS, roll_out_case_2=True, rollout_share=0.3))
+    header, labels, _ = load_labels(tmp_path / "round-2" / "labels")
+    router = load_router(tmp_path / "round-1" / "router" / "citer.json", tiny_pair)
+    assert header.roll_out_case_2 and header.threshold == router.threshold_at(0.3)
+    assert reports[1]["n_rolled_out"] == int(((labels.case >= 2) & (labels.label >= 0)).sum())

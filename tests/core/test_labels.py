@@ -244,3 +244,20 @@ def test_a_row_that_the_models_cannot_hold_is_named(tiny_pair):
     row = {"id": "long-one", "problem": "x", "solution": "1 " * 600 + "\\boxed{1}"}
     with pytest.raises(DatasetError, match=r"'long-one' has [\d,]+ tokens .* fewer than 512"):
         example_of(row, "math", tiny_pair)
+
+
+def test_features_are_those_of_the_tokens_and_their_own_prompts(tiny_pair, examples):
+    labels, _ = label_examples(tiny_pair, examples, ITERATION_1, first_question=7)
+    tokens = torch.tensor([len(labels) - 1, 0, len(CASES[0]) + 3])
+    f = labels.features(tokens)
+    assert torch.equal(f.hidden, labels.hidden[tokens]) and torch.equal(f.margin, labels.margin[tokens])
+    starts = [0, len(CASES[0]) + 1, len(CASES[0]) + len(CASES[1]) + 2]
+    assert torch.equal(f.prompt_hidden, labels.hidden[[starts[2], starts[0], starts[1]]])
+
+
+def test_the_batch_of_rollouts_changes_no_label(tiny_pair, examples):
+    one, many = (
+        label_examples(tiny_pair, examples, LabelSettings(Policy(RandomRouter(), 0.5, 10, size), 2))[0].label
+        for size in (1, 16)
+    )
+    assert torch.equal(one, many)

@@ -17,7 +17,7 @@
         core/test_batch_decode.py::test_a_row_that_ended_is_fed_nothing_more
         core/test_models.py::test_batched_completions_are_those_of_single_prompts
     output folder made after the run
-        cli/test_commands.py::test_unusable_output_folders_are_found_before_the_work
+        faults/test_disk.py::test_a_folder_that_cannot_be_written
         cli/test_route_dataset.py::test_one_row_is_written_as_each_finishes
     "best" checkpoint is the last
         core/test_router_training.py::test_the_best_epoch_is_kept_and_not_the_last
@@ -45,10 +45,10 @@
     a CPU crashes on a CUDA synchronise
         core/test_published_faults.py::test_a_cpu_needs_no_cuda
     a stopped run loses what was finished
-        cli/test_route_dataset.py::test_a_killed_run_resumes
+        faults/test_killed.py::test_a_batch_run
         core/test_label_files.py::test_a_kill_while_a_part_is_written_leaves_no_part
         core/test_iterate.py::test_a_killed_run_ends_with_the_same_files
-        cli/test_label.py::test_a_labelling_killed_with_9_resumes_to_the_same_bytes
+        faults/test_killed.py::test_labelling
 
 The table is checked below: it lists every fault once and names only tests that exist.
 """
