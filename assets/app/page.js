@@ -17,6 +17,7 @@ import { PagePairs } from "./page_pairs.js";
 import { PageRecorded } from "./page_recorded.js";
 import { PageRun } from "./page_run.js";
 import { PageTau } from "./page_tau.js";
+import { viewerOf } from "./page_viewer.js";
 import { PageViews } from "./page_views.js";
 import { firstSign, nextTask } from "./when.js";
 import { answerOf } from "../transport/server.js";
@@ -24,9 +25,7 @@ import { dialsOf, isSameButForTau } from "../run/dials.js";
 import { usualLook } from "../run/run_look.js";
 import { part, setText } from "../viewer/dom.js";
 import { OWN_ROUTERS_KEY, kept, tabStorage } from "../viewer/kept.js";
-import { drawHistogram, mountViewer } from "../viewer/viewer.js";
-
-const SHOWN_PER_S = 20; // tokens a second: the bundled pair's run is over before one has seen it begin
+import { drawHistogram } from "../viewer/viewer.js";
 
 /** @param {string} id */
 const byId = (id) => document.getElementById(id);
@@ -62,8 +61,8 @@ export class Page {
   firstDrawn = new Promise((resolve) => (this.wasDrawn = resolve));
   firstUse = firstSign();
 
-  /** @param {PageProps} props @param {Transport} transport */
-  constructor(props, transport) {
+  /** @param {PageProps} props @param {Transport} transport @param {Viewer} viewer */
+  constructor(props, transport, viewer) {
     this.transport = transport;
     this.props = props;
     this.pricing = props.pricing;
@@ -73,25 +72,7 @@ export class Page {
     this.tau = new PageTau(this);
     this.branches = new PageBranches(this);
     this.ownRun = new PageRun(this);
-    this.viewer = mountViewer(part(document, ".cx-viewer"), {
-      fetchRun: (run, base) => this.fetchRun(run, base),
-      onDialsSuggest: (dials) => this.form.setDials(dials),
-      onRunEnd: () => this.ended(),
-      onBranch: (request) => this.branches.run(request),
-      onProbe: (request) => this.branches.probe(request),
-      // A page in one file has nowhere to fetch it from, as it has no charts.
-      onInside: props.plotly ? async () => (await import("../inside/inside.js")).showInside(this) : undefined,
-      onNext: (request, waits) => this.branches.ask("next_tokens", request, waits),
-      canProbe: () => this.pairs.status?.llm_is_here !== false,
-      livePace: SHOWN_PER_S,
-      onShowing: () => this.shown(),
-      onShow: (trace) => this.recorded.showMode(trace),
-      onPin: (index) => (this.pinned = index),
-      places: { side: part(document, "#cx-figures"), lower: part(document, "#cx-more") },
-      device: props.pricing.device,
-      glossary: "?view=learn",
-      stylesheet: false,
-    });
+    this.viewer = viewer;
     this.form = new Form(this);
     this.link = new PageLink(this);
     this.recorded = new PageRecorded(this);
@@ -372,7 +353,9 @@ export class Page {
 export async function mountPage(props, transport) {
   document.body.dataset.drawing = ""; // from here on this script says when the page is seen (`document.py`)
   await nextTask();
-  const page = new Page(props, transport);
+  const viewer = viewerOf(props, () => page);
+  await nextTask();
+  const page = new Page(props, transport, viewer);
   window.citer = page;
   try {
     await nextTask();

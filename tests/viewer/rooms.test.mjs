@@ -27,7 +27,7 @@ const MAY_IMPORT = {
 /** What the page fetches when a person asks for it, and not before. */
 const VIEWS = ["compare", "lab", "labels", "evidence", "profile", "learn", "class"];
 const LATER = [
-  "app/page.js -> inside/inside.js",
+  "app/page_viewer.js -> inside/inside.js",
   "app/page.js -> app/own_routers.js",
   "lab/lab.js -> class/answer_card.js",
   "app/page.js -> app/page_compare.js",
