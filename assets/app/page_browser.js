@@ -106,7 +106,7 @@ export class PageBrowser {
     if (!this.client || !this.facts) return false;
     if (this.client.state === "ready") return true;
     const { facts } = this;
-    const [isReady] = await Promise.all([this.client.load(), this.book.byText.size ? null : this.#readBook(facts)]);
+    const [isReady] = await Promise.all([this.client.load(), this.book.rows.size ? null : this.#readBook(facts)]);
     return isReady;
   }
 

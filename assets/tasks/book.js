@@ -9,27 +9,38 @@ import { stripped } from "./plain_text.js";
 import { problemFromRow, problemFromText } from "./problems.js";
 
 export class ProblemBook {
+  /** @type {{byKey: Map<string, Problem>, byText: Map<string, Problem>}|null} */
+  #read = null;
+
   /** @param {Map<string, any[]>} rows of each type, in their order @param {any[]} recorded of the recorded runs */
   constructor(rows, recorded) {
-    /** @type {Map<string, Problem>} "math 12" and so on */
-    this.byKey = new Map();
-    /** @type {Map<string, Problem>} */
-    this.byText = new Map();
-    for (const { question, data_type: dataType, answer } of recorded) {
-      this.#add(problemFromText(question, dataType, answer ?? null));
-    }
-    for (const [dataType, some] of rows) {
-      for (const [i, row] of some.entries()) {
-        const problem = problemFromRow(row);
-        this.byKey.set(`${dataType} ${i + 1}`, problem);
-        this.#add(problem);
-      }
-    }
+    this.rows = rows;
+    this.recorded = recorded;
   }
 
-  /** @param {Problem} problem */
-  #add(problem) {
-    this.byText.set(`${problem.data_type}\n${problem.question}`, problem);
+  /** By "math 12" and so on. */
+  get byKey() {
+    return this.#problems().byKey;
+  }
+
+  get byText() {
+    return this.#problems().byText;
+  }
+
+  /** Every row as a problem, from the first question on: hundreds of them are a long task of a page that opens. */
+  #problems() {
+    if (this.#read) return this.#read;
+    /** @type {[string, Problem][]} */
+    const bundled = [...this.rows].flatMap(([type, some]) =>
+      some.map((row, i) => /** @type {[string, Problem]} */ ([`${type} ${i + 1}`, problemFromRow(row)])),
+    );
+    const recorded = this.recorded.map((row) => problemFromText(row.question, row.data_type, row.answer ?? null));
+    const known = [...recorded, ...bundled.map(([, problem]) => problem)];
+    this.#read = {
+      byKey: new Map(bundled),
+      byText: new Map(known.map((problem) => [`${problem.data_type}\n${problem.question}`, problem])),
+    };
+    return this.#read;
   }
 
   /** The known problem of exactly this text. @param {string} text @param {string} dataType @returns {Problem|null} */
