@@ -38,6 +38,7 @@ def room(served: Served) -> Iterator[Served]:
 
 
 def run_of(served: Served, question: str) -> FakeRun:
+    wait_until(lambda: any(run.problem.question == question for run in served.engine.runs))
     found = [run for run in served.engine.runs if run.problem.question == question]
     assert len(found) == 1, "asked once, begun once"
     return found[0]

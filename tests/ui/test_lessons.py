@@ -95,6 +95,7 @@ def test_a_run_and_a_whole_lesson_when_the_host_is_gone(browser: Browser, site: 
     page.emulate_media(color_scheme="dark")
     play(visitor, url)
     # Escape leaves it.
+    expect(page.locator(".ls-title")).to_be_focused(timeout=20_000)
     page.keyboard.press("Escape")
     expect(page.locator(BAR)).to_have_count(0)
     assert "lesson" not in page.url
