@@ -14,7 +14,7 @@ from citer_core.types import DecodeSettings, settled
 from tests.ui.axe import findings
 from tests.ui.conftest import on_one_host
 from tests.ui.journeys.conftest import ids
-from tests.ui.visitor import Visitor, until
+from tests.ui.visitor import Visitor, type_over, until
 
 pytestmark = pytest.mark.ui
 Enter = Callable[..., Visitor]
@@ -35,7 +35,7 @@ def test_what_the_llm_takes_back(enter: Enter, engine: Engine) -> None:
     visitor.set_tau(0.1)
     page.get_by_text("Router, decoding and price").click()
     for name, value in how.items():
-        page.locator(f"#cx-settings [data-name={name}]").fill(str(value))
+        type_over(page.locator(f"#cx-settings [data-name={name}]"), str(value))
     visitor.ask(problem.question)
     visitor.wait_live()
     visitor.wait_idle()
