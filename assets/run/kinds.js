@@ -15,7 +15,7 @@
  * @typedef {PlainKind|MaybeKind|ListKind|RowKind|RecordKind} Kind
  */
 
-/** 1,234.5, by hand: the browser's own formatting is a tenth of a second of the start. @param {number} number */
+/** 1,234.5, by hand: the first use of the browser's own formatting costs a start tens of ms. @param {number} number */
 export function inDigits(number) {
   const [whole, ...rest] = String(number).split(".");
   return [whole.replace(/\B(?=(?:\d{3})+$)/gu, ","), ...rest].join(".");

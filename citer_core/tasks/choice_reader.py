@@ -129,6 +129,7 @@ def _key(text: str) -> str:
     return plain.rstrip(".,;").strip("\"'") or plain
 
 
+@lru_cache(maxsize=1000)  # the same choices are looked for in every text about them
 def _written(key: str) -> re.Pattern[str]:
     """Finds a choice's text, in itself too, with or without spaces around its operators."""
     return re.compile(" ?".join(re.escape(part) for part in _PATTERN["OPERATOR"].split(key) if part))
