@@ -30,17 +30,17 @@ def shipped_rows():
     [("published", "gold", "label"), ("outcome", "gold", "outcome"), ("outcome", "llm", "outcome")],
 )
 def test_a_folder_is_shown_with_its_own_texts_and_labels(mode, truth, column, rows_file, tmp_path):
-    folder = tmp_path / "Mine"
+    folder = tmp_path / "Math"  # its file is not that of the bundled set of this name
     asked = ["--labels", mode, "--truth", truth, "--rollouts", "2" if mode == "published" else "all"]
     assert main(["label", "--dataset-path", str(rows_file), "--output-dir", str(folder), *asked]) == 0
     kept = tmp_path / "kept"
     assert main(["record-labels", str(rows_file), "--labels", str(folder), "--output-dir", str(kept)]) == 0
-    shown = json.loads((kept / "bundled-pair-mine.json").read_text(encoding="utf-8"))
+    shown = json.loads((kept / "bundled-pair-labels-math.json").read_text(encoding="utf-8"))
     rows = [json.loads(line) for line in (folder / "part-000000.jsonl").read_text(encoding="utf-8").splitlines()]
     assert shown[column] == "".join(DIGIT[one] for row in rows for one in row["labels"])
     assert shown["case"] == "".join(str(case) for row in rows for case in row["cases"])
     assert [problem["n"] for problem in shown["problems"]] == [len(row["truth_ids"]) for row in rows]
-    assert shown["title"] == "2 problems, labels of Mine"
+    assert shown["title"] == "2 problems, labels of Math"
 
 
 def test_other_rows_than_those_that_were_labelled_are_refused(rows_file, tmp_path, capsys):

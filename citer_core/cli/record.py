@@ -80,7 +80,7 @@ def record(args: argparse.Namespace) -> None:
 ROWS is math or mc, the bundled set of that format, or a JSON Lines file of at most 200 problems with their
 solutions, in the official formats; both branches of its tokens can be rolled out on the page if it is in
 assets/datasets. What is there already, of the same pair and routers, is left alone, and the same command resumes.
-With --labels the first 200 rows are shown with the labels of a folder that `label` made; nothing is rolled out.
+With --labels the first 200 rows are shown with the labels of a folder that `label` made, which are not made again.
 """,
 )
 def record_labels(args: argparse.Namespace) -> None:

@@ -160,7 +160,7 @@ def record_labels(
     """
     need_folder(folder)
     chosen = [engine.router(one) for one in routers or usual_routers(engine)]
-    info, stem = engine.pair_info, given.name if given else Path(name).stem
+    info, stem = engine.pair_info, f"labels-{given.name}" if given else Path(name).stem
     entry = StoredLabels(
         file=f"{_plain(info.name)}-{_plain(stem)}.json",
         title=source.title, pair=info.name, pair_revision=info.revision, dtype=info.dtype, rows=Path(name).name,
